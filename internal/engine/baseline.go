@@ -21,7 +21,8 @@ type sharedState struct {
 
 // recordShared fills e.shared. It is called before constants are released.
 func (e *Interpreter) recordShared(consts map[*ir.Tensor]*constant) {
-	c := &sharedState{identity: e.opt.Identity, values: map[digest]int{}, prepared: map[digest]*step{}, constants: map[string]*constant{}}
+	c := &sharedState{identity: e.opt.Identity, values: map[digest]int{}, prepared: map[digest]*step{},
+		constants: map[string]*constant{}}
 	c.digests = e.prog.digests(c.identity)
 	for t, k := range consts {
 		if name := c.identity(t); name != "" {
@@ -138,7 +139,10 @@ func (p *program) shapeDerived() []bool {
 		from := s.op.OfShape
 		if !from {
 			from = slices.ContainsFunc(s.in, func(i int) bool { return i != absent && so[i] }) &&
-				!slices.ContainsFunc(s.in, func(i int) bool { return i != absent && !so[i] && p.slots[i].constant == nil })
+				!slices.ContainsFunc(s.in, func(i int) bool {
+					return i != absent && !so[i] &&
+						p.slots[i].constant == nil
+				})
 		}
 		for _, o := range s.out {
 			if o != absent {
@@ -153,7 +157,8 @@ func (p *program) shapeDerived() []bool {
 func (e *Interpreter) BaselineInputs() []string {
 	var list []string
 	for _, p := range e.inputs {
-		if strings.HasPrefix(p.Name, sharedPrefix) && !slices.Contains(list, p.Name) { // two values of one model may have the same digest
+		// two values of one model may have the same digest
+		if strings.HasPrefix(p.Name, sharedPrefix) && !slices.Contains(list, p.Name) {
 			list = append(list, p.Name)
 		}
 	}

@@ -49,7 +49,10 @@ func TestBaselineSessionsAreBitIdentical(t *testing.T) {
 
 // floats lists the float weights of m.
 func floats(m *ir.Model) []*ir.Value {
-	return slices.DeleteFunc(m.Graph.Consts(), func(v *ir.Value) bool { return v.Const.DType != ir.Float || v.Const.Elems() < 2 })
+	return slices.DeleteFunc(m.Graph.Consts(), func(v *ir.Value) bool {
+		return v.Const.DType != ir.Float ||
+			v.Const.Elems() < 2
+	})
 }
 
 // againstBaseline halves weight number at, compares the outputs and returns the number of values that the baseline
@@ -121,7 +124,8 @@ func identified(t *testing.T, path string, change func(*ir.Model), baseline *eng
 	if change != nil {
 		change(f.Model)
 	}
-	e, err := engine.Open(t.Context(), f.Model, engine.Options{Workers: 2, Baseline: baseline, Identity: func(t *ir.Tensor) string { return names[t] }})
+	e, err := engine.Open(t.Context(), f.Model, engine.Options{Workers: 2, Baseline: baseline,
+		Identity: func(t *ir.Tensor) string { return names[t] }})
 	if err != nil {
 		t.Fatal(err)
 	}

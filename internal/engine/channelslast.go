@@ -29,7 +29,8 @@ func (l *loader) storeChannelsLast(p *program) error {
 	}
 	for i, s := range p.steps {
 		for k, o := range s.in {
-			reads := supported[i] >= op.EqualLayouts && k == 0 || supported[i] != op.ChannelsFirst && slices.Contains(s.op.InPlace, k)
+			reads := supported[i] >= op.EqualLayouts && k == 0 || supported[i] != op.ChannelsFirst &&
+				slices.Contains(s.op.InPlace, k)
 			if o != absent && !reads {
 				last[o] = false
 			}

@@ -35,7 +35,8 @@ func (c chain) pointwise(x *ir.Value, from, to int64) *ir.Value {
 
 // depthwise has no bias.
 func (c chain) depthwise(x *ir.Value, channels, size int64, attrs ...*ir.Attr) *ir.Value {
-	return c.Insert(nil, "Conv", []*ir.Value{x, c.weights(channels, 1, size, size)}, append(attrs, ir.IntAttr("group", channels))...)
+	return c.Insert(nil, "Conv", []*ir.Value{x, c.weights(channels, 1, size, size)},
+		append(attrs, ir.IntAttr("group", channels))...)
 }
 
 func (c chain) op(name string, in ...*ir.Value) *ir.Value { return c.Insert(nil, name, in) }
@@ -48,16 +49,23 @@ func TestChannelsLast(t *testing.T) {
 	x := c.AddValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1}, {N: 7}, {N: -1}, {N: -1}}}
 	c.Inputs = []*ir.Value{x}
-	a := c.Insert(nil, "Conv", []*ir.Value{x, c.weights(20, 7, 3, 3)}, ir.IntsAttr("pads", 0, 1, 2, 1), ir.IntsAttr("strides", 1, 2)) // last
-	a = c.op("Relu", c.pointwise(a, 20, 320))                                                                                         // last
-	a = c.op("Relu", c.depthwise(a, 320, 3, ir.IntsAttr("pads", 1, 1, 0, 2), ir.IntsAttr("strides", 2, 1)))                           // last
-	a = c.pointwise(a, 320, 24)                                                                                                       // last
-	b := c.depthwise(c.pointwise(a, 24, 32), 32, 5, ir.IntsAttr("pads", 4, 4, 4, 4), ir.IntsAttr("dilations", 2, 2))                  // last, both
-	a = c.op("Add", c.pointwise(b, 32, 24), a)                                                                                        // last
+	// last
+	a := c.Insert(nil, "Conv", []*ir.Value{x, c.weights(20, 7, 3, 3)}, ir.IntsAttr("pads", 0, 1, 2, 1),
+		ir.IntsAttr("strides", 1, 2))
+	// last
+	a = c.op("Relu", c.pointwise(a, 20, 320))
+	// last
+	a = c.op("Relu", c.depthwise(a, 320, 3, ir.IntsAttr("pads", 1, 1, 0, 2), ir.IntsAttr("strides", 2, 1)))
+	// last
+	a = c.pointwise(a, 320, 24)
+	// last, both
+	b := c.depthwise(c.pointwise(a, 24, 32), 32, 5, ir.IntsAttr("pads", 4, 4, 4, 4), ir.IntsAttr("dilations", 2, 2))
+	a = c.op("Add", c.pointwise(b, 32, 24), a) // last
 	d := c.op("Relu", c.pointwise(a, 24, 16))
 	c.AddOutput(c.op("Add", c.pointwise(d, 16, 16), c.op("Sigmoid", d)))
-	c.AddOutput(c.pointwise(c.depthwise(c.pointwise(a, 24, 18), 18, 3, ir.IntsAttr("pads", 1, 1, 1, 1)), 18, 16)) // not whole vectors of channels
-	c.AddOutput(c.op("GlobalAveragePool", c.pointwise(a, 24, 150)))                                               // last
+	// not whole vectors of channels
+	c.AddOutput(c.pointwise(c.depthwise(c.pointwise(a, 24, 18), 18, 3, ir.IntsAttr("pads", 1, 1, 1, 1)), 18, 16))
+	c.AddOutput(c.op("GlobalAveragePool", c.pointwise(a, 24, 150))) // last
 	c.compareLayouts(t, m, 8)
 }
 
@@ -91,9 +99,13 @@ func TestChannelsLastOfMaxPool(t *testing.T) {
 	pool := func(x *ir.Value, size int64, attrs ...*ir.Attr) *ir.Value {
 		return c.Insert(nil, "MaxPool", []*ir.Value{x}, append(attrs, ir.IntsAttr("kernel_shape", size, size))...)
 	}
-	a := pool(c.pointwise(x, 7, 24), 3, ir.IntsAttr("strides", 2, 2), ir.IntsAttr("pads", 1, 1, 1, 1))                                      // last, both
-	c.AddOutput(c.pointwise(pool(a, 2, ir.IntsAttr("dilations", 1, 2), ir.IntsAttr("pads", 0, 1, 1, 1)), 24, 16))                           // last
-	c.AddOutput(pool(c.pointwise(a, 24, 20), 3, ir.IntsAttr("strides", 1, 2), ir.IntsAttr("pads", 2, 2, 2, 2), ir.IntAttr("ceil_mode", 1))) // last
+	// last, both
+	a := pool(c.pointwise(x, 7, 24), 3, ir.IntsAttr("strides", 2, 2), ir.IntsAttr("pads", 1, 1, 1, 1))
+	// last
+	c.AddOutput(c.pointwise(pool(a, 2, ir.IntsAttr("dilations", 1, 2), ir.IntsAttr("pads", 0, 1, 1, 1)), 24, 16))
+	// last
+	c.AddOutput(pool(c.pointwise(a, 24, 20), 3, ir.IntsAttr("strides", 1, 2), ir.IntsAttr("pads", 2, 2, 2, 2),
+		ir.IntAttr("ceil_mode", 1)))
 	c.AddOutput(c.pointwise(pool(x, 1), 7, 16))
 	c.AddOutput(c.pointwise(pool(c.pointwise(a, 24, 16), 4, ir.IntsAttr("pads", 2, 2, 2, 2)), 16, 16))
 	c.compareLayouts(t, m, 4)
@@ -119,7 +131,9 @@ func TestChannelsLastOfSparseWeights(t *testing.T) {
 	a = c.op("Relu", c.op("Add", sparse(b, 35, 130, 3, pads), a))                         // last, both
 	a = c.pointwise(sparse(a, 130, 144, 3, pads, ir.IntsAttr("strides", 2, 2)), 144, 130) // last, both
 	c.AddOutput(sparse(a, 130, 128, 1))
-	c.AddOutput(c.op("Sigmoid", sparse(sparse(c.op("Sigmoid", sparse(a, 130, 128, 1)), 128, 131, 1), 131, 4, 5, ir.IntsAttr("pads", 2, 2, 2, 2)))) // last
+	// last
+	c.AddOutput(c.op("Sigmoid", sparse(sparse(c.op("Sigmoid", sparse(a, 130, 128, 1)), 128, 131, 1), 131, 4, 5,
+		ir.IntsAttr("pads", 2, 2, 2, 2))))
 	c.compareLayouts(t, m, 9)
 }
 

@@ -181,7 +181,8 @@ func (c *compiler) bodies(s *scope, st *step, attrs []*ir.Attr) error {
 
 // call inlines function f at node n.
 func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
-	inner := &scope{prog: s.prog, slots: map[*ir.Value]int{}, attrs: map[string]*ir.Attr{}, label: s.label + n.Label() + "/"}
+	inner := &scope{prog: s.prog, slots: map[*ir.Value]int{}, attrs: map[string]*ir.Attr{},
+		label: s.label + n.Label() + "/"}
 	for _, a := range s.resolve(n.Attrs) {
 		inner.attrs[a.Name] = a
 	}
@@ -370,5 +371,6 @@ type Unsupported struct {
 
 // Error names the node, its operator and its module.
 func (m *Unsupported) Error() string {
-	return fmt.Sprintf("%s: operator of opset %d is not supported by the engine", ir.Place(m.Node, m.Op, m.Module), m.Version)
+	return fmt.Sprintf("%s: operator of opset %d is not supported by the engine", ir.Place(m.Node, m.Op, m.Module),
+		m.Version)
 }

@@ -23,8 +23,9 @@ type contribCase struct {
 	in        map[string]*ir.Array
 	cast      map[string]int // element types that ONNX's text has no arrays of: the input is cast to them
 	unused    []string       // further outputs of the node, which are not compared
-	opset     int64          // with which it is an operator of ONNX that later opsets dropped; 0 for those of com.microsoft
-	out       ir.DType       // of the output, if that is not the type of the scales or else of the first input
+	// with which it is an operator of ONNX that later opsets dropped; 0 for those of com.microsoft
+	opset int64
+	out   ir.DType // of the output, if that is not the type of the scales or else of the first input
 }
 
 // text is the model, whose inputs are all given at run time.
@@ -36,7 +37,8 @@ func (c contribCase) text() string {
 			continue
 		}
 		a := c.in[name]
-		params = append(params, fmt.Sprintf("%s[%s] %s", a.DType, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(a.Shape)), ","), "[]"), name))
+		params = append(params, fmt.Sprintf("%s[%s] %s", a.DType,
+			strings.Trim(strings.Join(strings.Fields(fmt.Sprint(a.Shape)), ","), "[]"), name))
 		if to, ok := c.cast[name]; ok {
 			casts = append(casts, fmt.Sprintf("%s_cast = Cast<to = %d>(%s)", name, to, name))
 			name += "_cast"
@@ -62,7 +64,8 @@ func (c contribCase) text() string {
 		name, opset = c.op, c.opset
 	}
 	return fmt.Sprintf(`<ir_version: 10, opset_import: ["" : %d, "com.microsoft" : 1]> g (%s) => (%s y) { %s %s = %s%s(%s) }`,
-		opset, strings.Join(params, ", "), out, strings.Join(casts, " "), strings.Join(append([]string{"y"}, c.unused...), ", "), name, attrs, strings.Join(args, ", "))
+		opset, strings.Join(params, ", "), out, strings.Join(casts, " "),
+		strings.Join(append([]string{"y"}, c.unused...), ", "), name, attrs, strings.Join(args, ", "))
 }
 
 // agrees compares the engine with ONNX Runtime.
@@ -151,9 +154,11 @@ func TestPackedGatherBlockQuantizedAgreesWithONNXRuntime(t *testing.T) {
 		for _, block := range []int64{16, 32} {
 			for _, dt := range []ir.DType{ir.Float, ir.Float16} {
 				blocks := (48 + block - 1) / block
-				c := contribCase{op: "GatherBlockQuantized", names: names[:3], attrs: fmt.Sprintf("bits = %d, block_size = %d", bits, block), in: map[string]*ir.Array{
-					"data": drawn(r, ir.Uint8, false, 7, 48*bits/8), "indices": lookups(), "scales": drawn(r, dt, true, 7, blocks),
-				}}
+				c := contribCase{op: "GatherBlockQuantized", names: names[:3],
+					attrs: fmt.Sprintf("bits = %d, block_size = %d", bits, block), in: map[string]*ir.Array{
+						"data": drawn(r, ir.Uint8, false, 7, 48*bits/8), "indices": lookups(),
+						"scales": drawn(r, dt, true, 7, blocks),
+					}}
 				c.agrees(t, lib, 0)
 				c.names, c.in["zero_points"] = names, drawn(r, ir.Uint8, false, 7, (blocks*bits+7)/8)
 				c.agrees(t, lib, 0)
@@ -174,9 +179,12 @@ func TestGatherBlockQuantizedOfAnyAxisAgreesWithONNXRuntime(t *testing.T) {
 			scales := []int64{19, 18, 17}
 			at := (axes[1] + 3) % 3
 			scales[at] = 2
-			c := contribCase{op: "GatherBlockQuantized", names: names[:3], cast: map[string]int{"data": to, "zero_points": to},
-				attrs: fmt.Sprintf("block_size = 16, gather_axis = %d, quantize_axis = %d", axes[0], axes[1]), in: map[string]*ir.Array{
-					"data": few(r, from, low, low+15, 19, 18, 17), "indices": lookups(), "scales": drawn(r, ir.Float, true, scales...),
+			c := contribCase{op: "GatherBlockQuantized", names: names[:3],
+				cast:  map[string]int{"data": to, "zero_points": to},
+				attrs: fmt.Sprintf("block_size = 16, gather_axis = %d, quantize_axis = %d", axes[0], axes[1]),
+				in: map[string]*ir.Array{
+					"data": few(r, from, low, low+15, 19, 18, 17), "indices": lookups(),
+					"scales": drawn(r, ir.Float, true, scales...),
 				}}
 			c.agrees(t, lib, 0)
 			c.names, c.in["zero_points"] = names, few(r, from, low, low+15, scales...)
@@ -189,9 +197,11 @@ func TestGatherBlockQuantizedOfSmallFloatsAgreesWithONNXRuntime(t *testing.T) {
 	lib, r := ortLibrary(t), rand.New(rand.NewPCG(3, 1))
 	for _, to := range []int{17, 18, 19, 20} {
 		for _, scales := range [][]int64{{7, 1}, {1, 1}} {
-			c := contribCase{op: "GatherBlockQuantized", names: []string{"data", "indices", "scales"}, attrs: "block_size = 0", cast: map[string]int{"data": to}, in: map[string]*ir.Array{
-				"data": drawn(r, ir.Float, false, 7, 21), "indices": lookups(), "scales": drawn(r, ir.Float, true, scales...),
-			}}
+			c := contribCase{op: "GatherBlockQuantized", names: []string{"data", "indices", "scales"},
+				attrs: "block_size = 0", cast: map[string]int{"data": to}, in: map[string]*ir.Array{
+					"data": drawn(r, ir.Float, false, 7, 21), "indices": lookups(),
+					"scales": drawn(r, ir.Float, true, scales...),
+				}}
 			c.agrees(t, lib, 0)
 		}
 	}
@@ -203,10 +213,12 @@ func moe(r *rand.Rand, dt ir.DType, attrs string, fused bool) contribCase {
 	if fused {
 		rows *= 2
 	}
-	return contribCase{op: "MoE", attrs: attrs, names: []string{"x", "router", "w1", "b1", "w2", "b2"}, in: map[string]*ir.Array{
-		"x": drawn(r, dt, false, 3, 3, 32), "router": drawn(r, dt, false, 9, 4),
-		"w1": drawn(r, dt, true, 4, rows, 32), "b1": drawn(r, dt, false, 4, rows), "w2": drawn(r, dt, false, 4, 32, 48), "b2": drawn(r, dt, false, 4, 32),
-	}}
+	return contribCase{op: "MoE", attrs: attrs, names: []string{"x", "router", "w1", "b1", "w2", "b2"},
+		in: map[string]*ir.Array{
+			"x": drawn(r, dt, false, 3, 3, 32), "router": drawn(r, dt, false, 9, 4),
+			"w1": drawn(r, dt, true, 4, rows, 32), "b1": drawn(r, dt, false, 4, rows),
+			"w2": drawn(r, dt, false, 4, 32, 48), "b2": drawn(r, dt, false, 4, 32),
+		}}
 }
 
 func TestMoEAgreesWithONNXRuntime(t *testing.T) {
@@ -219,10 +231,13 @@ func TestMoEAgreesWithONNXRuntime(t *testing.T) {
 			common := fmt.Sprintf("normalize_routing_weights = %d", normalize)
 			moe(r, dt, common, false).agrees(t, lib, part)
 			for _, activation := range []string{"relu", "gelu", "silu", "identity"} {
-				moe(r, dt, fmt.Sprintf(`k = 2, activation_type = "%s", %s`, activation, common), false).agrees(t, lib, part)
+				moe(r, dt, fmt.Sprintf(`k = 2, activation_type = "%s", %s`, activation, common), false).agrees(t, lib,
+					part)
 			}
-			for _, more := range []string{"", ", activation_alpha = 1.702, activation_beta = 1.0", ", swiglu_limit = 0.7"} {
-				moe(r, dt, `k = 3, activation_type = "swiglu", swiglu_fusion = 1, `+common+more, true).agrees(t, lib, part)
+			for _, more := range []string{"", ", activation_alpha = 1.702, activation_beta = 1.0",
+				", swiglu_limit = 0.7"} {
+				moe(r, dt, `k = 3, activation_type = "swiglu", swiglu_fusion = 1, `+common+more, true).agrees(t, lib,
+					part)
 			}
 		}
 	}
@@ -239,8 +254,9 @@ func TestQMoEAgreesWithONNXRuntime(t *testing.T) {
 	for _, bits := range []int64{2, 4, 8} {
 		for _, block := range []int64{0, 16} {
 			for _, zero := range []bool{false, true} {
-				qmoe(r, ir.Float, bits, block, zero).agrees(t, lib, 1e-2) // some of its kernels quantize activations to 8 bits
-				if bits < 8 {                                             // float16 overflows with 8 bits
+				// some of its kernels quantize activations to 8 bits
+				qmoe(r, ir.Float, bits, block, zero).agrees(t, lib, 1e-2)
+				if bits < 8 { // float16 overflows with 8 bits
 					qmoe(r, ir.Float16, bits, block, zero).agrees(t, lib, 1e-2)
 				}
 			}
@@ -266,7 +282,8 @@ func qmoe(r *rand.Rand, dt ir.DType, bits, block int64, zero bool) contribCase {
 		last := len(shape) - 1
 		return append(shape[:last:last], (shape[last]*bits+7)/8)
 	}
-	c := moe(r, dt, fmt.Sprintf(`k = 2, activation_type = "swiglu", swiglu_fusion = 1, expert_weight_bits = %d`, bits), true)
+	c := moe(r, dt, fmt.Sprintf(`k = 2, activation_type = "swiglu", swiglu_fusion = 1, expert_weight_bits = %d`,
+		bits), true)
 	if block != 0 {
 		c.attrs += fmt.Sprintf(", block_size = %d", block)
 	}
@@ -304,13 +321,18 @@ func TestSlidingWindowCacheAgreesWithONNXRuntime(t *testing.T) {
 				if queries > int64(total) {
 					continue
 				}
-				c := contribCase{op: "GroupQueryAttention", attrs: "num_heads = 4, kv_num_heads = 2, local_window_size = 4, do_rotary = 1, sliding_window_cache = 1",
+				c := contribCase{op: "GroupQueryAttention",
+					attrs:  "num_heads = 4, kv_num_heads = 2, local_window_size = 4, do_rotary = 1, sliding_window_cache = 1",
 					unused: []string{"present_key", "present_value"},
-					names:  []string{"q", "k", "v", "past_key", "past_value", "lengths", "total", "cos", "sin", "", "bias"}, in: map[string]*ir.Array{
-						"q": drawn(r, ir.Float, false, 1, queries, 64), "k": drawn(r, ir.Float, false, 1, queries, 32), "v": drawn(r, ir.Float, false, 1, queries, 32),
-						"past_key": drawn(r, ir.Float, false, 1, 2, capacity, 16), "past_value": drawn(r, ir.Float, false, 1, 2, capacity, 16),
-						"lengths": ir.ArrayOf([]int32{total - 1}, 1), "total": ir.ArrayOf([]int32{total}, 1),
-						"cos": drawn(r, ir.Float, false, 16, 8), "sin": drawn(r, ir.Float, false, 16, 8), "bias": drawn(r, ir.Float, false, 1, 4, queries, int64(total)),
+					names: []string{"q", "k", "v", "past_key", "past_value", "lengths", "total", "cos", "sin", "",
+						"bias"}, in: map[string]*ir.Array{
+						"q": drawn(r, ir.Float, false, 1, queries, 64),
+						"k": drawn(r, ir.Float, false, 1, queries, 32), "v": drawn(r, ir.Float, false, 1, queries, 32),
+						"past_key":   drawn(r, ir.Float, false, 1, 2, capacity, 16),
+						"past_value": drawn(r, ir.Float, false, 1, 2, capacity, 16),
+						"lengths":    ir.ArrayOf([]int32{total - 1}, 1), "total": ir.ArrayOf([]int32{total}, 1),
+						"cos": drawn(r, ir.Float, false, 16, 8), "sin": drawn(r, ir.Float, false, 16, 8),
+						"bias": drawn(r, ir.Float, false, 1, 4, queries, int64(total)),
 					}}
 				c.agrees(t, lib, 1e-5)
 			}
@@ -335,13 +357,18 @@ func TestQuantizedCacheAgreesWithONNXRuntime(t *testing.T) {
 					}
 					return a
 				}
-				c := contribCase{op: "GroupQueryAttention", attrs: fmt.Sprintf("num_heads = 4, kv_num_heads = 2, k_quant_type = %q, v_quant_type = %q, kv_cache_bit_width = 8", kind, kind),
+				c := contribCase{op: "GroupQueryAttention",
+					attrs:  fmt.Sprintf("num_heads = 4, kv_num_heads = 2, k_quant_type = %q, v_quant_type = %q, kv_cache_bit_width = 8", kind, kind),
 					unused: []string{"present_key", "present_value"},
-					names:  []string{"q", "k", "v", "past_key", "past_value", "lengths", "total", "", "", "", "", "", "k_scale", "v_scale"}, in: map[string]*ir.Array{
-						"q": drawn(r, ir.Float, false, 1, queries, 64), "k": drawn(r, ir.Float, false, 1, queries, 32), "v": drawn(r, ir.Float, false, 1, queries, 32),
-						"past_key": few(r, ir.Int8, -128, 127, 1, 2, past, 16), "past_value": few(r, ir.Int8, -128, 127, 1, 2, past, 16),
-						"lengths": ir.ArrayOf([]int32{int32(past+queries) - 1}, 1), "total": ir.ArrayOf([]int32{int32(past + queries)}, 1),
-						"k_scale": scale(), "v_scale": scale(),
+					names: []string{"q", "k", "v", "past_key", "past_value", "lengths", "total", "", "", "", "", "",
+						"k_scale", "v_scale"}, in: map[string]*ir.Array{
+						"q": drawn(r, ir.Float, false, 1, queries, 64),
+						"k": drawn(r, ir.Float, false, 1, queries, 32), "v": drawn(r, ir.Float, false, 1, queries, 32),
+						"past_key":   few(r, ir.Int8, -128, 127, 1, 2, past, 16),
+						"past_value": few(r, ir.Int8, -128, 127, 1, 2, past, 16),
+						"lengths":    ir.ArrayOf([]int32{int32(past+queries) - 1}, 1),
+						"total":      ir.ArrayOf([]int32{int32(past + queries)}, 1),
+						"k_scale":    scale(), "v_scale": scale(),
 					}}
 				c.agrees(t, lib, 1e-5)
 			}
@@ -379,18 +406,22 @@ func TestDynamicQuantizeLSTMAgreesWithONNXRuntime(t *testing.T) {
 					}
 					return a
 				}
-				weight := func(shape ...int64) *ir.Array { // int8 of 7 bits: the sums of others saturate in it on x86 without VNNI
+				// int8 of 7 bits: the sums of others saturate in it on x86 without VNNI
+				weight := func(shape ...int64) *ir.Array {
 					if dt == ir.Uint8 {
 						return few(r, dt, 0, 255, shape...)
 					}
 					return few(r, dt, -64, 63, shape...)
 				}
 				c := contribCase{
-					op: "DynamicQuantizeLSTM", attrs: fmt.Sprintf("hidden_size = %d, direction = %q", hidden, direction),
+					op: "DynamicQuantizeLSTM", attrs: fmt.Sprintf("hidden_size = %d, direction = %q", hidden,
+						direction),
 					names: []string{"x", "w", "r", "b", "", "h", "c", "", "ws", "wz", "rs", "rz"},
 					in: map[string]*ir.Array{
-						"x": drawn(r, ir.Float, false, steps, batch, input), "w": weight(d, input, 4*hidden), "r": weight(d, hidden, 4*hidden),
-						"b": drawn(r, ir.Float, false, d, 8*hidden), "h": drawn(r, ir.Float, false, d, batch, hidden), "c": drawn(r, ir.Float, false, d, batch, hidden),
+						"x": drawn(r, ir.Float, false, steps, batch, input), "w": weight(d, input, 4*hidden),
+						"r": weight(d, hidden, 4*hidden),
+						"b": drawn(r, ir.Float, false, d, 8*hidden), "h": drawn(r, ir.Float, false, d, batch, hidden),
+						"c":  drawn(r, ir.Float, false, d, batch, hidden),
 						"ws": scale(), "wz": zero(), "rs": scale(), "rz": zero(),
 					},
 				}

@@ -75,7 +75,8 @@ func (in *instance) runControl(r *execution, i int, s *step, c *op.Call) error {
 			if err := in.store(s, o, out[k]); err != nil {
 				return err
 			}
-		} else if copy(in.values[o].Data, out[k].Data) != len(out[k].Data) || len(out[k].Data) != len(in.values[o].Data) {
+		} else if copy(in.values[o].Data, out[k].Data) != len(out[k].Data) ||
+			len(out[k].Data) != len(in.values[o].Data) {
 			return s.wrap(fmt.Errorf("output %d is %s, planned as %s", k, out[k], in.values[o]))
 		}
 	}

@@ -28,14 +28,24 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 		"small":           {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part / 2}, ""},
 		"a copied output": {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": part}, "zeros of n"},
 		"large":           {func(b *builder) { b.output(zeros(b, "n")) }, map[string]int64{"n": 1 << 45}, "zeros of n"},
-		"both live":       {func(b *builder) { b.output(b.op("Concat", zeros(b, "n"), zeros(b, "m"))) }, map[string]int64{"n": part, "m": part}, "zeros of m"},
+		"both live": {func(b *builder) { b.output(b.op("Concat", zeros(b, "n"), zeros(b, "m"))) },
+			map[string]int64{"n": part, "m": part}, "zeros of m"},
 		"one after the other": {func(b *builder) {
 			b.output(b.op("ReduceMax", zeros(b, "n")))
 			b.output(b.op("ReduceMax", zeros(b, "m")))
 		}, map[string]int64{"n": part, "m": part}, ""},
-		"a sequence":                     {func(b *builder) { b.output(b.op("SequenceConstruct", zeros(b, "n"), b.floats([]int64{1}, 1))) }, map[string]int64{"n": part}, "the sequence"},
-		"a loop":                         {func(b *builder) { b.output(collecting(b, b.input("n", ir.Int64, "1"), 1<<10)) }, map[string]int64{"n": 1 << 40}, "the loop"},
-		"a loop with small scan outputs": {func(b *builder) { b.output(collecting(b, b.input("n", ir.Int64, "1"), 1)) }, map[string]int64{"n": 20_000}, ""},
+		"a sequence": {func(b *builder) {
+			b.output(b.op("SequenceConstruct", zeros(b, "n"),
+				b.floats([]int64{1}, 1)))
+		}, map[string]int64{"n": part}, "the sequence"},
+		"a loop": {func(b *builder) {
+			b.output(collecting(b, b.input("n", ir.Int64, "1"),
+				1<<10))
+		}, map[string]int64{"n": 1 << 40}, "the loop"},
+		"a loop with small scan outputs": {func(b *builder) {
+			b.output(collecting(b, b.input("n", ir.Int64, "1"),
+				1))
+		}, map[string]int64{"n": 20_000}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := ir.NewModel()
@@ -63,7 +73,8 @@ func TestDynamicallySizedResultsRespectMemoryLimit(t *testing.T) {
 				if (err == nil) != (c.node == "") {
 					t.Fatalf("got %v", err)
 				}
-				if err != nil && (!strings.HasPrefix(err.Error(), `node "`+c.node+`" (`) || !strings.Contains(err.Error(), "memory limit") || strings.Contains(err.Error(), "\n")) {
+				if err != nil && (!strings.HasPrefix(err.Error(), `node "`+c.node+`" (`) ||
+					!strings.Contains(err.Error(), "memory limit") || strings.Contains(err.Error(), "\n")) {
 					t.Errorf("got %v", err)
 				}
 			}

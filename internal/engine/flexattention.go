@@ -26,7 +26,8 @@ func (b *bodies) flexAttention() ([]*ir.Array, error) {
 	if k.Shape[1] > 0 {
 		grouped[2] = q.Shape[1] / k.Shape[1] * q.Shape[2]
 	}
-	scores, err := b.single(ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"}, []*ir.Array{shaped(q, grouped...), k}, floatAttr("alpha", scale), intAttr("transB", 1))
+	scores, err := b.single(ir.OpID{Domain: "com.microsoft", Type: "FusedMatMul"},
+		[]*ir.Array{shaped(q, grouped...), k}, floatAttr("alpha", scale), intAttr("transB", 1))
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,8 @@ func (b *bodies) flexAttention() ([]*ir.Array, error) {
 	if v, err = b.cast(v, precision); err != nil {
 		return nil, err
 	}
-	y, err := b.single(ir.OpID{Type: "MatMul"}, []*ir.Array{shaped(probs, grouped[0], grouped[1], grouped[2], k.Shape[2]), v})
+	y, err := b.single(ir.OpID{Type: "MatMul"}, []*ir.Array{shaped(probs, grouped[0], grouped[1], grouped[2],
+		k.Shape[2]), v})
 	if err == nil {
 		y, err = b.cast(shaped(y, specs[0].Shape...), specs[0].DType)
 	}

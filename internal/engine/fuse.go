@@ -95,7 +95,8 @@ func (s *step) isOf(id ir.OpID) bool { return s != nil && s.ID == id && s.comple
 func (s *step) complete() bool {
 	n := 1
 	switch s.ID.Type {
-	case "Add", "Sub", "Mul", "Div", "Pow", "QuantizeLinear", "DequantizeLinear", "MatMul", "FusedMatMul", "MatMulInteger", "Gemm", "Conv", "FusedConv":
+	case "Add", "Sub", "Mul", "Div", "Pow", "QuantizeLinear", "DequantizeLinear", "MatMul", "FusedMatMul",
+		"MatMulInteger", "Gemm", "Conv", "FusedConv":
 		n = 2
 	case "BatchNormalization":
 		n = 5

@@ -28,7 +28,8 @@ func fuseAttention(f *fusion, i int) bool {
 			attrs = append(attrs, ir.IntsAttr(p.name, p.perm...))
 		}
 	}
-	s := fused(ir.OpID{Domain: "mcompress", Type: "Attention"}, 1, f.p.steps[a.last], []int{a.q.slot, a.k.slot, a.v.slot, a.mask}, f.p.steps[a.last].out, attrs...)
+	s := fused(ir.OpID{Domain: "mcompress", Type: "Attention"}, 1, f.p.steps[a.last],
+		[]int{a.q.slot, a.k.slot, a.v.slot, a.mask}, f.p.steps[a.last].out, attrs...)
 	if s == nil {
 		return false
 	}
@@ -130,7 +131,8 @@ func (a *attention) product(o int) bool {
 		o = s.out[0]
 		s, i = a.f.onlyConsumer(o)
 	}
-	if a.widened || !isProduct(s) || s.in[0] != o || s.in[1] == o || s.Float("alpha", 1) != 1 || s.Bool("transA", false) || s.Bool("transB", false) {
+	if a.widened || !isProduct(s) || s.in[0] != o || s.in[1] == o || s.Float("alpha", 1) != 1 ||
+		s.Bool("transA", false) || s.Bool("transB", false) {
 		return false
 	}
 	scale := a.scale

@@ -46,11 +46,13 @@ func (b *builder) input(name string, dt ir.DType, shape ...string) *ir.Value {
 func (b *builder) output(v *ir.Value) { b.Outputs = append(b.Outputs, v) }
 
 func (b *builder) floats(shape []int64, x ...float32) *ir.Value {
-	return b.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: shape}, Source: ir.Mem(ir.ArrayOf(x, shape...).Data)})
+	return b.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: shape},
+		Source: ir.Mem(ir.ArrayOf(x, shape...).Data)})
 }
 
 func (b *builder) ints(x ...int64) *ir.Value {
-	return b.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(x))}}, Source: ir.Mem(ir.ArrayOf(x, int64(len(x))).Data)})
+	return b.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(x))}},
+		Source: ir.Mem(ir.ArrayOf(x, int64(len(x))).Data)})
 }
 
 func (b *builder) transpose(x *ir.Value, perm ...int64) *ir.Value {
@@ -117,7 +119,8 @@ func patterns() []pattern {
 			return b.op("Div", x, b.op("Sqrt", size))
 		}},
 		{name: "divided early", keys: twice, early: times("Div", 2, 1), fused: true},
-		{name: "dropout", keys: once, fused: true, late: func(b *builder, x *ir.Value) *ir.Value { return b.op("Dropout", x) }},
+		{name: "dropout", keys: once, fused: true,
+			late: func(b *builder, x *ir.Value) *ir.Value { return b.op("Dropout", x) }},
 		{name: "softmax in float32", keys: once, half: true, fused: true, mask: true,
 			scale: func(b *builder, x *ir.Value) *ir.Value { return times("Div", 3)(b, b.cast(x, ir.Float)) },
 			late:  func(b *builder, x *ir.Value) *ir.Value { return b.cast(x, ir.Float16) }},

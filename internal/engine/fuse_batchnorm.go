@@ -17,7 +17,8 @@ func foldBatchNorm(f *fusion, i int) bool {
 	}
 	norm, iNorm := f.onlyConsumer(conv.out[0])
 	// With batch statistics the factors follow from the images of the run.
-	if !norm.is("BatchNormalization") || norm.Bool("training_mode", false) || len(norm.in) != 5 || slices.Contains(norm.Consumed[1:], true) {
+	if !norm.is("BatchNormalization") || norm.Bool("training_mode", false) || len(norm.in) != 5 ||
+		slices.Contains(norm.Consumed[1:], true) {
 		return false
 	}
 	scale, shift := f.affine(norm)
@@ -40,7 +41,8 @@ func foldBatchNorm(f *fusion, i int) bool {
 	f.producers, f.consumers = append(f.producers, absent, absent, absent), append(f.consumers, nil, nil, nil)
 	// As a step that is folded later, so that the weight is read only then and a sparse form stays sparse.
 	mul := fused(ir.OpID{Type: "Mul"}, 14, norm, []int{conv.in[1], factors}, []int{scaled})
-	made := fused(conv.ID, conv.Version, conv, []int{conv.in[0], scaled, bias}, norm.out[:1], slices.Collect(maps.Values(conv.Attrs()))...)
+	made := fused(conv.ID, conv.Version, conv, []int{conv.in[0], scaled, bias}, norm.out[:1],
+		slices.Collect(maps.Values(conv.Attrs()))...)
 	if mul == nil || made == nil {
 		return false
 	}

@@ -21,7 +21,8 @@ func fuseDynamicMatMul(f *fusion, i int) bool {
 	dql, _ := f.producer(mm.in[0])
 	w := f.constant(mm.in[1])
 	// The weight must be constant and one matrix, so that it is packed once.
-	if !dql.is("DynamicQuantizeLinear") || len(dql.out) != 3 || mm.in[2] == absent || mm.in[0] != dql.out[0] || mm.in[2] != dql.out[2] || w == nil || len(w.Shape) != 2 {
+	if !dql.is("DynamicQuantizeLinear") || len(dql.out) != 3 || mm.in[2] == absent || mm.in[0] != dql.out[0] ||
+		mm.in[2] != dql.out[2] || w == nil || len(w.Shape) != 2 {
 		return false
 	}
 	cast, iCast := f.onlyConsumer(mm.out[0])

@@ -37,7 +37,8 @@ func TestDynamicProductsAreFused(t *testing.T) {
 			return b.op("Tanh", product(b, quantize(b, x)))
 		}},
 		"several products": {
-			want: []string{"DynamicQuantizeLinear", "mcompress.MatMulIntegerToFloat", "mcompress.MatMulIntegerToFloat", "Sub"},
+			want: []string{"DynamicQuantizeLinear", "mcompress.MatMulIntegerToFloat",
+				"mcompress.MatMulIntegerToFloat", "Sub"},
 			build: func(b *builder, x *ir.Value) *ir.Value {
 				q := quantize(b, x)
 				return b.op("Sub", product(b, q), b.op("Sigmoid", product(b, q)))

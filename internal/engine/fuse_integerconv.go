@@ -36,7 +36,8 @@ func convolveIntegers(p *program) {
 		case s.isOf(quantizedConvID) && l.convolve(s):
 		case s.isOf(quantizedAddID) && l.add(s):
 		case s.isOf(quantizedGlobalAveragePoolID) && s.Int("channels_last", 0) == 0 && l.has(s.in[0]):
-			l.replaced(s, s.with(s.ID, slices.Concat([]int{l.last[s.in[0]]}, s.in[1:]), nil, intAttr("channels_last", 1)))
+			l.replaced(s, s.with(s.ID, slices.Concat([]int{l.last[s.in[0]]}, s.in[1:]), nil,
+				intAttr("channels_last", 1)))
 		case s.isOf(quantizedMaxPoolID):
 			l.replaced(s, s.with(s.ID, []int{l.channelsLast(s, s.in[0])}, nil))
 		default:
@@ -53,7 +54,8 @@ func (l *integerLayout) convolve(s *step) bool {
 	if !l.f.multipliesIntegers(w, s.in[2]) || !l.bounds(s) {
 		return false
 	}
-	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], l.f.zeroPointSlot(w), s.in[5], s.in[6]}
+	in := []int{l.channelsLast(s, s.in[0]), w.in[0], s.in[2], s.in[3], s.in[4], w.in[1], l.f.zeroPointSlot(w),
+		s.in[5], s.in[6]}
 	l.replaced(s, s.with(integerConvID, in, nil))
 	return true
 }
@@ -75,26 +77,31 @@ func (f *fusion) zeroPointSlot(s *step) int {
 // IntegerConv, whose results may differ by one quantization level. i is the Gemm.
 func fuseQDQGemm(f *fusion, i int) bool {
 	g := f.p.steps[i]
-	if !g.is("Gemm") || g.Int("transA", 0) != 0 || g.Int("transB", 0) != 1 || g.Float("alpha", 1) != 1 || g.Float("beta", 1) != 1 {
+	if !g.is("Gemm") || g.Int("transA", 0) != 0 || g.Int("transB", 0) != 1 || g.Float("alpha", 1) != 1 ||
+		g.Float("beta", 1) != 1 {
 		return false
 	}
 	from, iFrom := f.producer(g.in[0])
 	w, _ := f.producer(g.in[1])
 	to, iTo := f.onlyConsumer(g.out[0])
-	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || to.in[0] != g.out[0] {
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) ||
+		to.in[0] != g.out[0] {
 		return false
 	}
 	bias := absent
 	if len(g.in) > 2 {
 		bias = g.in[2]
 	}
-	if y, known := f.scalar(to.in[1]); !known || y <= 0 || !f.multipliesIntegers(w, bias) || len(f.constant(w.in[0]).Shape) != 2 {
+	if y, known := f.scalar(to.in[1]); !known || y <= 0 || !f.multipliesIntegers(w, bias) ||
+		len(f.constant(w.in[0]).Shape) != 2 {
 		return false
 	}
-	if b := f.weight(bias); bias != absent && (b.DType != ir.Float || len(b.Shape) != 1 || b.Elems() != f.constant(w.in[0]).Shape[0]) {
+	if b := f.weight(bias); bias != absent && (b.DType != ir.Float || len(b.Shape) != 1 ||
+		b.Elems() != f.constant(w.in[0]).Shape[0]) {
 		return false
 	}
-	s := fused(integerConvID, 1, g, []int{from.in[0], w.in[0], bias, from.in[1], from.in[2], w.in[1], f.zeroPointSlot(w), to.in[1], to.in[2]}, to.out)
+	s := fused(integerConvID, 1, g, []int{from.in[0], w.in[0], bias, from.in[1], from.in[2], w.in[1],
+		f.zeroPointSlot(w), to.in[1], to.in[2]}, to.out)
 	if s == nil {
 		return false
 	}
@@ -116,14 +123,16 @@ func (l *integerLayout) bounds(s *step) bool {
 // isPerChannel8 reports whether s dequantizes constant 8-bit weights to float32, per tensor or per output channel.
 func (f *fusion) isPerChannel8(s *step) bool {
 	w, scale := f.constant(s.in[0]), f.constant(s.in[1])
-	if w == nil || scale == nil || scale.DType != ir.Float || w.DType != ir.Int8 && w.DType != ir.Uint8 || s.Has("output_dtype") || s.Int("block_size", 0) != 0 {
+	if w == nil || scale == nil || scale.DType != ir.Float || w.DType != ir.Int8 && w.DType != ir.Uint8 ||
+		s.Has("output_dtype") || s.Int("block_size", 0) != 0 {
 		return false
 	}
 	if len(s.in) > 2 && s.in[2] != absent && f.array(s.in[2]) == nil {
 		return false
 	}
 	axis := s.Int("axis", 1)
-	return scale.Elems() == 1 || (axis == 0 || axis == -int64(len(w.Shape))) && len(scale.Shape) == 1 && scale.Elems() == w.Shape[0]
+	return scale.Elems() == 1 || (axis == 0 || axis == -int64(len(w.Shape))) && len(scale.Shape) == 1 &&
+		scale.Elems() == w.Shape[0]
 }
 
 // isZeroConstant reports whether slot o is absent, or a constant of zeros.

@@ -60,7 +60,8 @@ func fuseLayerNorm(f *fusion, i int) bool {
 	if !f.isRow(beta) || f.constant(beta).Elems() != f.constant(gamma).Elems() {
 		return false
 	}
-	s := fused(ir.OpID{Type: "LayerNormalization"}, 17, shift, []int{x, gamma, beta}, shift.out, intAttr("axis", -1), floatAttr("epsilon", eps))
+	s := fused(ir.OpID{Type: "LayerNormalization"}, 17, shift, []int{x, gamma, beta}, shift.out, intAttr("axis", -1),
+		floatAttr("epsilon", eps))
 	if s == nil {
 		return false
 	}

@@ -19,7 +19,8 @@ var (
 // operators. i is the Conv.
 func fuseQDQConv(f *fusion, i int) bool {
 	conv := f.p.steps[i]
-	if !conv.is("Conv") && !conv.isOf(convID) || len(conv.in) > 3 || !f.isFloat(conv) || len(f.weight(conv.in[1]).Shape) != 4 {
+	if !conv.is("Conv") && !conv.isOf(convID) || len(conv.in) > 3 || !f.isFloat(conv) ||
+		len(f.weight(conv.in[1]).Shape) != 4 {
 		return false
 	}
 	from, iFrom := f.producer(conv.in[0])
@@ -88,12 +89,14 @@ func fuseQDQAdd(f *fusion, i int) bool {
 // images with adjacent channels. i is the MaxPool.
 func fuseQDQMaxPool(f *fusion, i int) bool {
 	pool := f.p.steps[i]
-	if !pool.is("MaxPool") || len(pool.Ints("kernel_shape")) != 2 || pool.Int("ceil_mode", 0) != 0 || pool.HasConsumer(1) {
+	if !pool.is("MaxPool") || len(pool.Ints("kernel_shape")) != 2 || pool.Int("ceil_mode", 0) != 0 ||
+		pool.HasConsumer(1) {
 		return false
 	}
 	from, iFrom := f.producer(pool.in[0])
 	to, iTo := f.onlyConsumer(pool.out[0])
-	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || !f.sameQuantization(from, to) {
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) ||
+		!f.sameQuantization(from, to) {
 		return false
 	}
 	s := pool.with(quantizedMaxPoolID, from.in[:1], to.out)
@@ -118,7 +121,8 @@ func fuseQDQGlobalAveragePool(f *fusion, i int) bool {
 	}
 	from, iFrom := f.producer(pool.in[0])
 	to, iTo := f.onlyConsumer(pool.out[0])
-	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) || f.constant(from.in[2]).DType != f.constant(to.in[2]).DType {
+	if !from.is("DequantizeLinear") || !f.isPerTensor8(from) || !to.is("QuantizeLinear") || !f.isPerTensor8(to) ||
+		f.constant(from.in[2]).DType != f.constant(to.in[2]).DType {
 		return false
 	}
 	s := pool.with(quantizedGlobalAveragePoolID, append(slices.Clone(from.in), to.in[1:]...), to.out)
@@ -140,7 +144,8 @@ func (f *fusion) sameQuantization(a, b *step) bool {
 	y, hasY := f.scalar(b.in[1])
 	z, w := f.array(a.in[2]), f.array(b.in[2])
 	// With subnormal or huge scales, value times scale is rounded or infinite, and its quotient is another level.
-	return hasX && hasY && x == y && x > 1e-30 && x < 1e30 && z != nil && w != nil && z.DType == w.DType && z.Data[0] == w.Data[0]
+	return hasX && hasY && x == y && x > 1e-30 && x < 1e30 && z != nil && w != nil && z.DType == w.DType &&
+		z.Data[0] == w.Data[0]
 }
 
 // fuseQuantizeCast removes a Cast of the result of QuantizeLinear to its own type. i is the Cast.
@@ -172,5 +177,6 @@ func (f *fusion) isPerTensor8(s *step) bool {
 		return false
 	}
 	scale, zero := f.constant(s.in[1]), f.constant(s.in[2])
-	return scale != nil && zero != nil && scale.Elems() == 1 && zero.Elems() == 1 && scale.DType == ir.Float && (zero.DType == ir.Int8 || zero.DType == ir.Uint8)
+	return scale != nil && zero != nil && scale.Elems() == 1 && zero.Elems() == 1 && scale.DType == ir.Float &&
+		(zero.DType == ir.Int8 || zero.DType == ir.Uint8)
 }

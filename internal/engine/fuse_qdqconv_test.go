@@ -25,21 +25,34 @@ func quantizedConvs() map[string]layer {
 	ints := func(name string, v ...int64) *ir.Attr { return ir.IntsAttr(name, v...) }
 	same := &ir.Attr{Name: "auto_pad", Type: ir.AttrString, S: "SAME_UPPER"}
 	return map[string]layer{
-		"pointwise":         {x: []int64{2, 32, 61, 67}, w: []int64{96, 32, 1, 1}, act: "Relu"},
-		"winograd":          {x: []int64{1, 64, 61, 53}, w: []int64{64, 64, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, act: "Relu"},
-		"depthwise":         {x: []int64{1, 96, 71, 62}, w: []int64{96, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("strides", 2, 2), ir.IntAttr("group", 96)}, dt: ir.Int8},
-		"groups":            {x: []int64{3, 24, 50, 80}, w: []int64{48, 6, 3, 3}, attrs: []*ir.Attr{ints("pads", 2, 0, 1, 2), ints("dilations", 2, 1), ir.IntAttr("group", 4)}, act: "LeakyRelu"},
-		"large kernel":      {x: []int64{1, 3, 101, 90}, w: []int64{64, 3, 7, 7}, attrs: []*ir.Attr{ints("strides", 3, 2), same}, act: "Relu"},
-		"padding only":      {x: []int64{1, 32, 40, 60}, w: []int64{64, 32, 1, 3}, attrs: []*ir.Attr{ints("pads", 6, 1, 6, 1)}},
-		"gaps":              {x: []int64{1, 32, 90, 60}, w: []int64{64, 32, 1, 1}, attrs: []*ir.Attr{ints("strides", 3, 2), same}},
-		"blocks of depth":   {x: []int64{1, 130, 9, 11}, w: []int64{32, 130, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("dilations", 1, 2)}},
-		"adjacent windows":  {x: []int64{2, 48, 17, 15}, w: []int64{48, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 48)}, act: "Relu"},
-		"few channels":      {x: []int64{1, 24, 18, 14}, w: []int64{24, 1, 5, 5}, attrs: []*ir.Attr{ints("pads", 2, 2, 2, 2), ir.IntAttr("group", 24)}, dt: ir.Int8},
-		"8 channels":        {x: []int64{1, 8, 18, 22}, w: []int64{8, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 8)}},
-		"16 channels":       {x: []int64{1, 16, 18, 22}, w: []int64{16, 1, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 16)}, dt: ir.Int8},
-		"copied pixels":     {x: []int64{2, 18, 9, 7}, w: []int64{40, 18, 1, 1}, act: "Relu"},
-		"signed pixels":     {x: []int64{2, 64, 14, 14}, w: []int64{40, 64, 1, 1}, dt: ir.Int8},
-		"rows of 7":         {x: []int64{1, 64, 7, 7}, w: []int64{200, 64, 3, 3}, attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, dt: ir.Int8},
+		"pointwise": {x: []int64{2, 32, 61, 67}, w: []int64{96, 32, 1, 1}, act: "Relu"},
+		"winograd": {x: []int64{1, 64, 61, 53}, w: []int64{64, 64, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, act: "Relu"},
+		"depthwise": {x: []int64{1, 96, 71, 62}, w: []int64{96, 1, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("strides", 2, 2), ir.IntAttr("group", 96)}, dt: ir.Int8},
+		"groups": {x: []int64{3, 24, 50, 80}, w: []int64{48, 6, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 2, 0, 1, 2), ints("dilations", 2, 1), ir.IntAttr("group", 4)},
+			act:   "LeakyRelu"},
+		"large kernel": {x: []int64{1, 3, 101, 90}, w: []int64{64, 3, 7, 7},
+			attrs: []*ir.Attr{ints("strides", 3, 2), same}, act: "Relu"},
+		"padding only": {x: []int64{1, 32, 40, 60}, w: []int64{64, 32, 1, 3},
+			attrs: []*ir.Attr{ints("pads", 6, 1, 6, 1)}},
+		"gaps": {x: []int64{1, 32, 90, 60}, w: []int64{64, 32, 1, 1},
+			attrs: []*ir.Attr{ints("strides", 3, 2), same}},
+		"blocks of depth": {x: []int64{1, 130, 9, 11}, w: []int64{32, 130, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ints("dilations", 1, 2)}},
+		"adjacent windows": {x: []int64{2, 48, 17, 15}, w: []int64{48, 1, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 48)}, act: "Relu"},
+		"few channels": {x: []int64{1, 24, 18, 14}, w: []int64{24, 1, 5, 5},
+			attrs: []*ir.Attr{ints("pads", 2, 2, 2, 2), ir.IntAttr("group", 24)}, dt: ir.Int8},
+		"8 channels": {x: []int64{1, 8, 18, 22}, w: []int64{8, 1, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 8)}},
+		"16 channels": {x: []int64{1, 16, 18, 22}, w: []int64{16, 1, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1), ir.IntAttr("group", 16)}, dt: ir.Int8},
+		"copied pixels": {x: []int64{2, 18, 9, 7}, w: []int64{40, 18, 1, 1}, act: "Relu"},
+		"signed pixels": {x: []int64{2, 64, 14, 14}, w: []int64{40, 64, 1, 1}, dt: ir.Int8},
+		"rows of 7": {x: []int64{1, 64, 7, 7}, w: []int64{200, 64, 3, 3},
+			attrs: []*ir.Attr{ints("pads", 1, 1, 1, 1)}, dt: ir.Int8},
 		"several consumers": {x: []int64{1, 4, 8, 8}, w: []int64{4, 4, 1, 1}, also: true},
 	}
 }
@@ -62,7 +75,8 @@ func (l layer) model() *ir.Model {
 	}
 	w := b.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: l.w}, Source: ir.Mem(weights)})
 	xs := b.op("DequantizeLinear", x, scale(0.031), zero(113))
-	y := b.Insert(nil, "Conv", []*ir.Value{xs, b.op("DequantizeLinear", w, scale(0.007)), b.floats([]int64{l.w[0]}, bias...)}, l.attrs...)
+	y := b.Insert(nil, "Conv", []*ir.Value{xs, b.op("DequantizeLinear", w, scale(0.007)),
+		b.floats([]int64{l.w[0]}, bias...)}, l.attrs...)
 	if l.also {
 		b.output(b.op("Neg", xs))
 	}
@@ -97,18 +111,21 @@ func TestQDQConvAgreesWithUnfusedNodes(t *testing.T) {
 				operator, rounding = "mcompress.QuantizedConv", 0
 			}
 			var first map[string]*ir.Array
-			for _, o := range []engine.Options{{Workers: 1}, {Workers: 3}, {Workers: 2, Limits: memory.Limits{Weights: 1}}} {
+			for _, o := range []engine.Options{{Workers: 1}, {Workers: 3},
+				{Workers: 2, Limits: memory.Limits{Weights: 1}}} {
 				got, steps := runModel(t, l.model(), in, o)
 				for k, w := range want {
 					if n, values := levelsApart(w, got[k]); n > rounding || values > 1+len(w.Data)/10000 {
-						t.Errorf("%+v: %d of %d values of output %q differ, by up to %d levels", o, values, len(w.Data), k, n)
+						t.Errorf("%+v: %d of %d values of output %q differ, by up to %d levels", o, values,
+							len(w.Data), k, n)
 					}
 					if first != nil && !bytes.Equal(first[k].Data, got[k].Data) {
 						t.Errorf("%+v: output %q depends on the options", o, k)
 					}
 				}
 				first = got
-				if !slices.Contains(steps, operator) || rounding > 0 && slices.Contains(steps, "DequantizeLinear") != l.also {
+				if !slices.Contains(steps, operator) || rounding > 0 &&
+					slices.Contains(steps, "DequantizeLinear") != l.also {
 					t.Errorf("steps: %v", steps)
 				}
 			}
@@ -175,9 +192,13 @@ func TestChainOfIntegerConvs(t *testing.T) {
 	}
 	same := ir.IntsAttr("pads", 1, 1, 1, 1)
 	x := b.input("x", ir.Uint8, "n", "c", "h", "w")
-	first := conv(x, constants(ir.Int8, 24, 5, 3, 3), scales(24), b.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: []int64{24}}, Source: ir.Mem(make([]byte, 24))}), "", same, ir.IntsAttr("strides", 2, 2))
-	next := conv(first, constants(ir.Uint8, 24, 1, 3, 3), scales(24), constants(ir.Uint8, 24), "", same, ir.IntAttr("group", 24), ir.IntsAttr("dilations", 1, 1))
-	next = conv(next, constants(ir.Uint8, 24, 12, 1, 1), scales(24), constants(ir.Uint8, 24), "", ir.IntAttr("group", 2))
+	first := conv(x, constants(ir.Int8, 24, 5, 3, 3), scales(24),
+		b.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: []int64{24}},
+			Source: ir.Mem(make([]byte, 24))}), "", same, ir.IntsAttr("strides", 2, 2))
+	next := conv(first, constants(ir.Uint8, 24, 1, 3, 3), scales(24), constants(ir.Uint8, 24), "", same,
+		ir.IntAttr("group", 24), ir.IntsAttr("dilations", 1, 1))
+	next = conv(next, constants(ir.Uint8, 24, 12, 1, 1), scales(24), constants(ir.Uint8, 24), "",
+		ir.IntAttr("group", 2))
 	sum := b.op("Relu", b.op("Add", dequantized(first), dequantized(next)))
 	b.output(b.op("QuantizeLinear", sum, b.floats(nil, 0.06), byteOf(ir.Int8, 0x85)))
 	in := map[string]*ir.Array{"x": {DType: ir.Uint8, Shape: []int64{2, 5, 37, 41}, Data: make([]byte, 2*5*37*41)}}
@@ -187,7 +208,8 @@ func TestChainOfIntegerConvs(t *testing.T) {
 	want, _ := runModel(t, m, in, engine.Options{NoFusion: true})
 	got, steps := runModel(t, m, in, engine.Options{Workers: 2})
 	conved := "mcompress.IntegerConv"
-	if all := []string{"Transpose", conved, conved, conved, "mcompress.QuantizedAdd", "Transpose"}; !slices.Equal(steps, all) {
+	if all := []string{"Transpose", conved, conved, conved, "mcompress.QuantizedAdd",
+		"Transpose"}; !slices.Equal(steps, all) {
 		t.Errorf("steps %v, want %v", steps, all)
 	}
 	for k, w := range want {

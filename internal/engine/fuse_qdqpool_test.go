@@ -38,11 +38,16 @@ func TestQDQMaxPool(t *testing.T) {
 		for i, attrs := range [][]*ir.Attr{
 			{ints("kernel_shape", 3, 3), ints("strides", 2, 2), ints("pads", 1, 1, 1, 1)},
 			{ints("kernel_shape", 2, 3), ints("dilations", 2, 1), ints("pads", 0, 2, 1, 0)},
-			{ints("kernel_shape", 3, 2), ints("strides", 2, 1), {Name: "auto_pad", Type: ir.AttrString, S: "SAME_LOWER"}},
+			{ints("kernel_shape", 3, 2), ints("strides", 2, 1),
+				{Name: "auto_pad", Type: ir.AttrString, S: "SAME_LOWER"}},
 		} {
 			t.Run(fmt.Sprint(dt, i), func(t *testing.T) {
 				model := func(to float32) *ir.Model {
-					return quantizedModel(dt, 4, to, func(b *builder, x *ir.Value) *ir.Value { return b.Insert(nil, "MaxPool", []*ir.Value{x}, attrs...) })
+					return quantizedModel(dt, 4, to,
+						func(b *builder, x *ir.Value) *ir.Value {
+							return b.Insert(nil, "MaxPool", []*ir.Value{x},
+								attrs...)
+						})
 				}
 				in := quantizedInput(dt, 2, 35, 19, 22)
 				for _, to := range []float32{0.03, 0.04} {
@@ -80,14 +85,17 @@ func TestQDQGemm(t *testing.T) {
 							bias[i] = float32(i%5) - 2
 						}
 						add := func(name string, data []byte, dt ir.DType, shape ...int64) *ir.Value {
-							return b.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: ir.Mem(data)})
+							return b.AddConst(name,
+								&ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: ir.Mem(data)})
 						}
 						wType, zero := ir.Int8, byte(0)
 						if !fits {
 							wType, zero = ir.Uint8, 90
 						}
-						w := b.op("DequantizeLinear", add("w", weights, wType, n, k), b.floats(nil, 0.004), add("wz", []byte{zero}, wType))
-						return b.Insert(nil, "Gemm", []*ir.Value{x, w, b.floats([]int64{n}, bias...)}, ir.IntAttr("transB", 1))
+						w := b.op("DequantizeLinear", add("w", weights, wType, n, k), b.floats(nil, 0.004),
+							add("wz", []byte{zero}, wType))
+						return b.Insert(nil, "Gemm", []*ir.Value{x, w, b.floats([]int64{n}, bias...)},
+							ir.IntAttr("transB", 1))
 					})
 				}
 				for _, rows := range []int64{1, 9} {
@@ -99,7 +107,8 @@ func TestQDQGemm(t *testing.T) {
 					}
 					for o, w := range want {
 						if levels, values := levelsApart(w, got[o]); levels > 1 || values > 1+len(w.Data)/1000 {
-							t.Errorf("%d rows: %d values of output %q differ, by up to %d levels", rows, values, o, levels)
+							t.Errorf("%d rows: %d values of output %q differ, by up to %d levels", rows, values, o,
+								levels)
 						}
 					}
 					if distinct(want) < 30 {
@@ -116,7 +125,10 @@ func TestQDQGemm(t *testing.T) {
 func TestQDQGlobalAveragePool(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Int8, ir.Uint8} {
 		for _, to := range []float32{0.03, 0.041} {
-			model := quantizedModel(dt, 4, to, func(b *builder, x *ir.Value) *ir.Value { return b.op("GlobalAveragePool", x) })
+			model := quantizedModel(dt, 4, to, func(b *builder,
+				x *ir.Value) *ir.Value {
+				return b.op("GlobalAveragePool", x)
+			})
 			in := quantizedInput(dt, 2, 135, 8, 8)
 			for x := in["x"].Data; len(x) > 0; x = x[3*64:] { // every third channel has a sum of 32 modulo 64
 				sum := byte(0)

@@ -58,7 +58,8 @@ func (f *fusion) image(o int, seen map[int]image, reach int) image {
 	s, _ := f.producer(o)
 	switch reach--; {
 	case s == nil || reach < 0:
-	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "Swish", "BatchNormalization", "QuantizeLinear", "DequantizeLinear"):
+	case s.is("Relu", "LeakyRelu", "Clip", "Sigmoid", "HardSwish", "Swish", "BatchNormalization", "QuantizeLinear",
+		"DequantizeLinear"):
 		im = f.image(s.in[0], seen, reach)
 	case s.is("Add"):
 		// Operands of different shapes broadcast to one that neither has.

@@ -39,7 +39,8 @@ func TestSlicesOfSlicesAreFused(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if steps := fusedStepsWithin(t, tolerance{}, c.build); !slices.Equal(slices.Sorted(slices.Values(steps)), c.want) {
+			if steps := fusedStepsWithin(t, tolerance{}, c.build); !slices.Equal(slices.Sorted(slices.Values(steps)),
+				c.want) {
 				t.Errorf("steps: %v, want %v", steps, c.want)
 			}
 		})

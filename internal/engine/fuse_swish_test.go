@@ -37,7 +37,8 @@ func TestSwishIsFused(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if steps := fusedSteps(t, c.build); !slices.Equal(slices.Sorted(slices.Values(steps)), slices.Sorted(slices.Values(c.want))) {
+			if steps := fusedSteps(t, c.build); !slices.Equal(slices.Sorted(slices.Values(steps)),
+				slices.Sorted(slices.Values(c.want))) {
 				t.Errorf("steps: %v, want %v", steps, c.want)
 			}
 		})

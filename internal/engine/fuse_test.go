@@ -75,7 +75,8 @@ func change(rng *rand.Rand, g *ir.Graph) {
 	case 2:
 		n.SetInput(i, nodes[rng.IntN(len(nodes))].Outputs[0])
 	case 3:
-		n.SetAttr(ir.IntsAttr([]string{"perm", "axes", "strides", "kernel_shape"}[rng.IntN(4)], [][]int64{{}, {0}, {1, 0}, {2, 7, -1}, {0, 2, 1}}[rng.IntN(5)]...))
+		n.SetAttr(ir.IntsAttr([]string{"perm", "axes", "strides", "kernel_shape"}[rng.IntN(4)],
+			[][]int64{{}, {0}, {1, 0}, {2, 7, -1}, {0, 2, 1}}[rng.IntN(5)]...))
 	default:
 		if v != nil && v.Const != nil {
 			v.Const = &ir.Tensor{Spec: ir.Spec{Name: v.Name, DType: v.Const.DType}, Source: ir.Mem(make([]byte, 16))}

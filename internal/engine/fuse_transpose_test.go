@@ -25,7 +25,8 @@ func TestTransposesBeforeMatMulAreFused(t *testing.T) {
 			return b.op("MatMul", x, b.transpose(x, 0, 2, 1))
 		}},
 		"reversed": {build: func(b *builder, x *ir.Value) *ir.Value {
-			return b.op("MatMul", b.op("Relu", b.op("Reshape", x, b.ints(-1, 24))), b.op("Transpose", b.op("Reshape", x, b.ints(-1, 24))))
+			return b.op("MatMul", b.op("Relu", b.op("Reshape", x, b.ints(-1, 24))),
+				b.op("Transpose", b.op("Reshape", x, b.ints(-1, 24))))
 		}},
 		"reversed, of unknown rank": {left: true, build: func(b *builder, x *ir.Value) *ir.Value {
 			x = b.Insert(nil, "ReduceMean", []*ir.Value{x}, ir.IntsAttr("axes", 0), ir.IntAttr("keepdims", 0))

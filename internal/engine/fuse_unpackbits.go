@@ -31,7 +31,8 @@ func fuseUnpackBits(f *fusion, i int) bool {
 	if x == nil || x.DType != ir.Uint8 || len(x.Shape) != 1 || bits == 0 || !f.isReshape(vector, -1) {
 		return false
 	}
-	s := fused(ir.OpID{Domain: "mcompress", Type: "UnpackBits"}, 1, vector, []int{cast.in[0]}, vector.out, intAttr("bits", bits))
+	s := fused(ir.OpID{Domain: "mcompress", Type: "UnpackBits"}, 1, vector, []int{cast.in[0]}, vector.out,
+		intAttr("bits", bits))
 	if s == nil {
 		return false
 	}
@@ -52,7 +53,8 @@ func (f *fusion) isReshape(s *step, shape ...int64) bool {
 // another one unpack from a byte, 0 if they do not.
 func (f *fusion) fieldBits(divisors, modulus int) int64 {
 	d, m := f.array(divisors), f.array(modulus)
-	if d == nil || m == nil || d.DType != ir.Int32 || m.DType != ir.Int32 || len(d.Shape) != 1 || m.Elems() != 1 || len(m.Shape) > 1 {
+	if d == nil || m == nil || d.DType != ir.Int32 || m.DType != ir.Int32 || len(d.Shape) != 1 || m.Elems() != 1 ||
+		len(m.Shape) > 1 {
 		return 0
 	}
 	for _, bits := range []int64{1, 2, 4} {

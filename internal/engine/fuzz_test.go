@@ -123,7 +123,8 @@ func describe(s *step, in []*ir.Array) string {
 // inputs are up to six arrays. Their shapes are often related, like those of real nodes.
 func inputs(rng *rand.Rand) []*ir.Array {
 	base := dims(rng)
-	types := []ir.DType{ir.Float, ir.Float, ir.Float, ir.Int64, ir.Int32, ir.Uint8, ir.Int8, ir.Bool, ir.Double, ir.Float16, ir.BFloat16, ir.String, ir.Int4, ir.Uint16}
+	types := []ir.DType{ir.Float, ir.Float, ir.Float, ir.Int64, ir.Int32, ir.Uint8, ir.Int8, ir.Bool, ir.Double,
+		ir.Float16, ir.BFloat16, ir.String, ir.Int4, ir.Uint16}
 	dt := types[rng.IntN(len(types))]
 	var in []*ir.Array
 	for range rng.IntN(7) {
@@ -197,16 +198,21 @@ func filled(rng *rand.Rand, dt ir.DType, shape []int64) *ir.Array {
 func attributes(rng *rand.Rand) ([]*ir.Attr, map[string]*ir.Array) {
 	var attrs []*ir.Attr
 	for _, name := range []string{
-		"axis", "keepdims", "group", "to", "k", "p", "mode", "hidden_size", "batch_dims", "blocksize", "select_last_index", "exclusive", "reverse", "transA", "transB",
-		"num_outputs", "num_heads", "bits", "block_size", "K", "N", "size", "upper", "largest", "sorted", "stash_type", "noop_with_empty_axes", "new_axis", "dtype",
-		"output_dtype", "start", "end", "time_axis", "batch_axis", "ceil_mode", "storage_order", "output_height", "output_width", "sampling_ratio", "offset_group",
-		"kv_num_heads", "q_num_heads", "is_causal", "qk_matmul_output_mode", "onesided", "inverse", "layout", "linear_before_reset", "num_groups", "training_mode",
+		"axis", "keepdims", "group", "to", "k", "p", "mode", "hidden_size", "batch_dims", "blocksize",
+		"select_last_index", "exclusive", "reverse", "transA", "transB",
+		"num_outputs", "num_heads", "bits", "block_size", "K", "N", "size", "upper", "largest", "sorted",
+		"stash_type", "noop_with_empty_axes", "new_axis", "dtype",
+		"output_dtype", "start", "end", "time_axis", "batch_axis", "ceil_mode", "storage_order", "output_height",
+		"output_width", "sampling_ratio", "offset_group",
+		"kv_num_heads", "q_num_heads", "is_causal", "qk_matmul_output_mode", "onesided", "inverse", "layout",
+		"linear_before_reset", "num_groups", "training_mode",
 	} {
 		if rng.IntN(12) == 0 {
 			attrs = append(attrs, &ir.Attr{Name: name, Type: ir.AttrInt, I: rng.Int64N(7) - 2})
 		}
 	}
-	for _, name := range []string{"axes", "perm", "pads", "strides", "dilations", "kernel_shape", "output_padding", "output_shape", "split", "starts", "ends", "shape", "scales", "sizes"} {
+	for _, name := range []string{"axes", "perm", "pads", "strides", "dilations", "kernel_shape", "output_padding",
+		"output_shape", "split", "starts", "ends", "shape", "scales", "sizes"} {
 		if rng.IntN(8) == 0 {
 			list := make([]int64, rng.IntN(5))
 			for i := range list {
@@ -215,13 +221,17 @@ func attributes(rng *rand.Rand) ([]*ir.Attr, map[string]*ir.Array) {
 			attrs = append(attrs, &ir.Attr{Name: name, Type: ir.AttrInts, Ints: list})
 		}
 	}
-	texts := []string{"", "constant", "reflect", "edge", "wrap", "linear", "cubic", "nearest", "bilinear", "SAME_UPPER", "SAME_LOWER", "VALID", "add", "mul", "ij,jk->ik", "...ii->...", "bidirectional", "reverse", "tanh", "DCR", "CRD", "sum", "mean"}
-	for _, name := range []string{"mode", "auto_pad", "reduction", "equation", "direction", "approximate", "padding_mode", "coordinate_transformation_mode", "nearest_mode", "activation", "keep_aspect_ratio_policy"} {
+	texts := []string{"", "constant", "reflect", "edge", "wrap", "linear", "cubic", "nearest", "bilinear",
+		"SAME_UPPER", "SAME_LOWER", "VALID", "add", "mul", "ij,jk->ik", "...ii->...", "bidirectional", "reverse",
+		"tanh", "DCR", "CRD", "sum", "mean"}
+	for _, name := range []string{"mode", "auto_pad", "reduction", "equation", "direction", "approximate",
+		"padding_mode", "coordinate_transformation_mode", "nearest_mode", "activation", "keep_aspect_ratio_policy"} {
 		if rng.IntN(8) == 0 {
 			attrs = append(attrs, &ir.Attr{Name: name, Type: ir.AttrString, S: texts[rng.IntN(len(texts))]})
 		}
 	}
-	for _, name := range []string{"alpha", "beta", "epsilon", "gamma", "bias", "clip", "spatial_scale", "ratio", "scale", "value_float"} {
+	for _, name := range []string{"alpha", "beta", "epsilon", "gamma", "bias", "clip", "spatial_scale", "ratio",
+		"scale", "value_float"} {
 		if rng.IntN(10) == 0 {
 			attrs = append(attrs, &ir.Attr{Name: name, Type: ir.AttrFloat, F: float32(rng.NormFloat64())})
 		}
@@ -235,5 +245,8 @@ func attributes(rng *rand.Rand) ([]*ir.Attr, map[string]*ir.Array) {
 }
 
 func sortKeys(keys []opKey) {
-	slices.SortFunc(keys, func(a, b opKey) int { return cmp.Or(cmp.Compare(a.domain, b.domain), cmp.Compare(a.typ, b.typ)) })
+	slices.SortFunc(keys, func(a, b opKey) int {
+		return cmp.Or(cmp.Compare(a.domain, b.domain),
+			cmp.Compare(a.typ, b.typ))
+	})
 }

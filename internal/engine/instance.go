@@ -29,11 +29,13 @@ type instance struct {
 func (pl *plan) bind(arena []byte, pool *op.Pool) *instance {
 	slots, steps := len(pl.values), len(pl.prog.steps)
 	in := &instance{
-		arena: arena, arrays: make([]ir.Array, slots), template: make([]*ir.Array, slots), values: make([]*ir.Array, slots),
-		calls: make([]op.Call, steps), bodies: make([]map[string]*instance, steps),
+		arena: arena, arrays: make([]ir.Array, slots), template: make([]*ir.Array, slots),
+		values: make([]*ir.Array, slots),
+		calls:  make([]op.Call, steps), bodies: make([]map[string]*instance, steps),
 	}
 	for i, s := range pl.prog.steps {
-		in.calls[i] = op.Call{Node: s.Node, In: make([]*ir.Array, len(s.in)), Out: make([]*ir.Array, len(s.out)), Pool: pool}
+		in.calls[i] = op.Call{Node: s.Node, In: make([]*ir.Array, len(s.in)), Out: make([]*ir.Array, len(s.out)),
+			Pool: pool}
 	}
 	in.rebind(pl)
 	return in
@@ -189,7 +191,8 @@ func (in *instance) runStep(r *execution, i int, s *step) error {
 		return in.computeStep(r, i, s, c)
 	}
 	alloc, freed := in.plan.turnover(i)
-	e := Event{Node: s.Label, Op: s.ID.String(), Index: i, Alloc: alloc, Freed: freed, Dynamic: in.dynamicMem.bytes, Stale: in.stale(i)}
+	e := Event{Node: s.Label, Op: s.ID.String(), Index: i, Alloc: alloc, Freed: freed, Dynamic: in.dynamicMem.bytes,
+		Stale: in.stale(i)}
 	if in.plan.prog.names == nil {
 		e.Index = absent
 	}

@@ -32,7 +32,8 @@ type Interpreter struct {
 // does not implement is an *Unsupported error, returned before any weight is read.
 func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
 	o.Limits = o.Limits.Resolved()
-	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(given(m.Graph)), outputs: ports(m.Graph.Outputs)}
+	e := &Interpreter{pool: op.NewPool(o.Workers), eval: ir.NewEval(""), opt: o, inputs: ports(given(m.Graph)),
+		outputs: ports(m.Graph.Outputs)}
 	e.account = op.NewAccount(o.Limits.Memory, e.Free)
 	if err := e.load(ctx, m); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -42,7 +43,8 @@ func Open(ctx context.Context, m *ir.Model, o Options) (*Interpreter, error) {
 
 func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	defer ir.Guard(&err) // a graph that no rule expected
-	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, account: e.account, keep: map[string]bool{}, consts: map[*ir.Tensor]*constant{}}
+	c := &compiler{ctx: ctx, model: m, opt: e.opt, eval: e.eval, account: e.account, keep: map[string]bool{},
+		consts: map[*ir.Tensor]*constant{}}
 	for _, name := range e.opt.Keep {
 		c.keep[name] = true
 	}
@@ -50,7 +52,8 @@ func (e *Interpreter) load(ctx context.Context, m *ir.Model) (err error) {
 	if e.prog, err = c.main(); err != nil {
 		return err
 	}
-	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, account: e.account, planOnly: e.opt.PlanOnly, budget: e.opt.Limits.Weights, store: e.opt.Store}
+	l := &loader{ctx: ctx, eval: e.eval, pool: e.pool, account: e.account, planOnly: e.opt.PlanOnly,
+		budget: e.opt.Limits.Weights, store: e.opt.Store}
 	// Results of constant folding count against the weight limit: a small file can fold to gigabytes.
 	if l.budget == 0 {
 		l.budget = math.MaxInt64 // the account bounds it
@@ -252,7 +255,8 @@ func (e *Interpreter) Run(ctx context.Context, in map[string]*ir.Array, fetch []
 
 // Watch is Run without copies: it passes each value to visit when it is computed, in that order. An array is valid
 // until visit returns; the run continues with changes that visit makes to it.
-func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(name string, a *ir.Array) error) error {
+func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string,
+	visit func(name string, a *ir.Array) error) error {
 	names := map[int][]string{}
 	for _, name := range fetch {
 		if i, ok := e.prog.names[name]; ok {
@@ -271,7 +275,8 @@ func (e *Interpreter) Watch(ctx context.Context, in map[string]*ir.Array, fetch 
 }
 
 // compute runs the program. It returns copies of the named slots, or the slots that watch was called for.
-func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetch []string, watch func(int, *ir.Array) error) (map[int]*ir.Array, error) {
+func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetch []string,
+	watch func(int, *ir.Array) error) (map[int]*ir.Array, error) {
 	if e.opt.PlanOnly {
 		return nil, errors.New("the model was opened with PlanOnly: its weights are not loaded")
 	}
@@ -287,7 +292,8 @@ func (e *Interpreter) compute(ctx context.Context, in map[string]*ir.Array, fetc
 		}
 		slots[i] = true
 	}
-	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, recycled: &e.recycled, arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch, direct: watch == nil}
+	r := &execution{ctx: ctx, pool: e.pool, eval: e.eval, account: e.account, recycled: &e.recycled,
+		arena: e.opt.Arena, profile: e.opt.Profile, maxSteps: e.opt.Limits.Steps, watch: watch, direct: watch == nil}
 	defer func() { e.account.Release(r.copied) }()
 	// The whole run: values are in the arena until they are copied for the caller.
 	defer e.opt.Arena.lock()()
@@ -369,11 +375,12 @@ type execution struct {
 	recycled *recyclePool
 	arena    *Arena
 	profile  Profiler
-	maxSteps int64                             // 0 for no limit
-	steps    int64                             // so far
-	direct   bool                              // steps write fetched values into arrays of the caller, where no other value has their memory
-	copied   int64                             // bytes of fetched values
-	watch    func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
+	maxSteps int64 // 0 for no limit
+	steps    int64 // so far
+	// steps write fetched values into arrays of the caller, where no other value has their memory
+	direct bool
+	copied int64                             // bytes of fetched values
+	watch  func(slot int, a *ir.Array) error // called with fetched values instead of copying them; may be nil
 }
 
 // allocate returns an array of a's type that the caller of the run gets, computed by step s. Its memory is recycled if

@@ -160,7 +160,8 @@ func (l *loader) foldSmall(p *program) error {
 // quantizedWeight reports whether s dequantizes a constant of several axes: fusions may keep it quantized, and it is
 // folded after them.
 func (p *program) quantizedWeight(s *step) bool {
-	return s.is("DequantizeLinear") && p.slots[s.in[0]].constant != nil && len(p.slots[s.in[0]].constant.array.Shape) > 1
+	return s.is("DequantizeLinear") && p.slots[s.in[0]].constant != nil &&
+		len(p.slots[s.in[0]].constant.array.Shape) > 1
 }
 
 // small reports whether the constant inputs of s, and its outputs as far as their types are known, are small.

@@ -97,13 +97,15 @@ func (p *probe) runPattern(ctx context.Context, pattern byte) (map[int]*ir.Array
 			outputs[o] = true
 		}
 	}
-	got, err := in.run(&execution{ctx: ctx, pool: p.e.pool, eval: p.e.eval, account: p.e.account, profile: p.recorder, maxSteps: p.e.opt.Limits.Steps}, p.args, outputs)
+	got, err := in.run(&execution{ctx: ctx, pool: p.e.pool, eval: p.e.eval, account: p.e.account, profile: p.recorder,
+		maxSteps: p.e.opt.Limits.Steps}, p.args, outputs)
 	if err != nil {
 		return nil, err
 	}
 	for i, b := range p.all {
 		if b != pattern && (i < guardBytes || i >= len(p.all)-guardBytes) {
-			return nil, ir.Bugf("a step wrote %d bytes after the start of an arena of %d bytes", i-guardBytes, p.plan.memory.Size)
+			return nil, ir.Bugf("a step wrote %d bytes after the start of an arena of %d bytes", i-guardBytes,
+				p.plan.memory.Size)
 		}
 	}
 	return got, nil

@@ -39,7 +39,8 @@ func measured(t *testing.T, path string) {
 	if err != nil {
 		t.Skip(err)
 	}
-	if label := filepath.Base(filepath.Dir(path)); label == "silero_vad" { // its symbolic axes have no names, and it accepts chunks of one length
+	// its symbolic axes have no names, and it accepts chunks of one length
+	if label := filepath.Base(filepath.Dir(path)); label == "silero_vad" {
 		batch.Inputs["input"], batch.Inputs["sr"] = ir.NewArray(ir.Float, 1, 512), ir.ArrayOf([]int64{16000})
 	}
 	m, err := e.Measure(t.Context(), batch.Inputs)
@@ -63,7 +64,8 @@ func measured(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("arena %d, peak %d, written %d, heap %d, out %d; %d dynamic of %d", m.Arena, m.Peak, m.Written, m.Heap, m.Outputs, len(u.Dynamic), len(u.Steps))
+	t.Logf("arena %d, peak %d, written %d, heap %d, out %d; %d dynamic of %d", m.Arena, m.Peak, m.Written, m.Heap,
+		m.Outputs, len(u.Dynamic), len(u.Steps))
 	if arena := (m.Arena + memory.Align - 1) / memory.Align * memory.Align; arena != u.Plan.Size {
 		t.Errorf("arena of %d bytes, planned %d", arena, u.Plan.Size)
 	}

@@ -38,10 +38,12 @@ func TestMemoryBetweenRuns(t *testing.T) {
 		}
 		first.op = &leaking
 		for i := range 10 {
-			if _, err := e.Run(context.Background(), map[string]*ir.Array{"x": ir.NewArray(ir.Float, int64(1+i), 64)}, nil); err != nil {
+			if _, err := e.Run(context.Background(), map[string]*ir.Array{"x": ir.NewArray(ir.Float, int64(1+i), 64)},
+				nil); err != nil {
 				t.Fatal(err)
 			}
-			if m := e.Memory(); m.Running != leak*int64(i+1) || m.Idle <= 0 || m.Idle > keptPlans*40<<10 { // 32 KiB of scratch memory each
+			// 32 KiB of scratch memory each
+			if m := e.Memory(); m.Running != leak*int64(i+1) || m.Idle <= 0 || m.Idle > keptPlans*40<<10 {
 				t.Errorf("%s: %+v after %d runs", name, m, i+1)
 			}
 		}
@@ -69,7 +71,8 @@ func TestLifetimes(t *testing.T) {
 	if len(u.Values) != 2 || u.Plan.Blocks[0].Bytes != 3*64*4 {
 		t.Fatalf("values %+v, blocks %+v", u.Values, u.Plan.Blocks)
 	}
-	if a, b := u.Values[0], u.Values[1]; a.First != 0 || a.Last != 1 || b.First != 1 || b.Last != 1 || a.Bytes != 3*64*4 || a.Block != 0 || b.Block != 0 {
+	if a, b := u.Values[0], u.Values[1]; a.First != 0 || a.Last != 1 || b.First != 1 || b.Last != 1 ||
+		a.Bytes != 3*64*4 || a.Block != 0 || b.Block != 0 {
 		t.Errorf("values %+v", u.Values)
 	}
 }

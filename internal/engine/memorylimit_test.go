@@ -18,7 +18,8 @@ func filled(n int64) *ir.Model {
 	x := g.AddValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}}}
 	g.Inputs = append(g.Inputs, x)
-	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Mem(ir.ArrayOf([]int64{n}, 1).Data)})
+	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}},
+		Source: ir.Mem(ir.ArrayOf([]int64{n}, 1).Data)})
 	big := g.Insert(nil, "ConstantOfShape", []*ir.Value{shape})
 	y := g.Insert(nil, "Mul", []*ir.Value{x, big})
 	y.Name = "y"
@@ -35,7 +36,8 @@ func TestFoldedConstantsRespectMemoryLimit(t *testing.T) {
 		ahead  bool
 		planOf bool
 	}{{1000, true, true}, {limit / 4, false, true}, {1 << 40, false, true}, {limit / 4, false, false}} {
-		e, err := engine.Open(t.Context(), filled(c.n), engine.Options{Workers: 1, Limits: memory.Limits{Memory: limit}, PlanOnly: c.planOf})
+		e, err := engine.Open(t.Context(), filled(c.n),
+			engine.Options{Workers: 1, Limits: memory.Limits{Memory: limit}, PlanOnly: c.planOf})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +63,8 @@ func TestFoldedChainsReturnBudget(t *testing.T) {
 		m := ir.NewModel()
 		m.Opsets = []ir.Opset{{Version: 21}}
 		b := &builder{m.Graph}
-		x := b.AddConst("packed", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{n}}, Source: ir.Mem(make([]byte, n))})
+		x := b.AddConst("packed", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{n}},
+			Source: ir.Mem(make([]byte, n))})
 		x = b.op("Reshape", b.cast(x, ir.Int64), b.ints(-1, 1))
 		for range 3 {
 			x = b.op("Div", x, b.ints(16))
@@ -90,8 +93,10 @@ func TestFoldedNodeWithoutFirstOutput(t *testing.T) {
 	const n = 1 << 16 // more than what is folded before fusions
 	x := make([]float32, n)
 	x[7], x[5] = -2, -1
-	c := b.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n}}, Source: ir.Mem(ir.ArrayOf(x, n).Data)})
-	k := b.AddConst("k", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Mem(ir.ArrayOf([]int64{2}, 1).Data)})
+	c := b.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n}},
+		Source: ir.Mem(ir.ArrayOf(x, n).Data)})
+	k := b.AddConst("k", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}},
+		Source: ir.Mem(ir.ArrayOf([]int64{2}, 1).Data)})
 	top := b.NewNode(ir.OpID{Type: "TopK"}, []*ir.Value{b.op("Neg", c), k})
 	at := b.NewValue("at")
 	top.SetOutputs(nil, at)

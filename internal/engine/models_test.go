@@ -76,7 +76,8 @@ func compare(lib *ort.Library, path string) error {
 	}
 	for name := range want[0] {
 		if modelName(path) == "qdq.onnx" && name == "z" {
-			continue // a MatMulInteger that saturates in ONNX Runtime without VNNI, and the model does not load in precise mode
+			// a MatMulInteger that saturates in ONNX Runtime without VNNI, and the model does not load in precise mode
+			continue
 		}
 		var err error
 		for _, want := range want {
@@ -101,7 +102,8 @@ func references(lib *ort.Library, m *ir.Model, path string, in map[string]*ir.Ar
 	}
 	var out []map[string]*ir.Array
 	for _, level := range levels {
-		s, err := ort.Open(lib, path, ort.Options{Threads: 1, Level: level, Config: map[string]string{"session.x64quantprecision": "1"}})
+		s, err := ort.Open(lib, path, ort.Options{Threads: 1, Level: level,
+			Config: map[string]string{"session.x64quantprecision": "1"}})
 		if err != nil { // some models do not load in precise mode
 			if s, err = ort.Open(lib, path, ort.Options{Threads: 1, Level: level}); err != nil {
 				return nil, err

@@ -29,7 +29,8 @@ func (p *program) packable() []packable {
 	}
 	// Backwards: whether a form can pass through a step depends on the consumers of its result.
 	for _, s := range slices.Backward(p.steps) {
-		passes := (s.op.Pack != nil || s.op.View) && s.bodies == nil && len(s.out) > 0 && s.out[0] != absent && all[s.out[0]].ok
+		passes := (s.op.Pack != nil || s.op.View) && s.bodies == nil && len(s.out) > 0 && s.out[0] != absent &&
+			all[s.out[0]].ok
 		for k, i := range s.in {
 			switch {
 			// The step makes another packed form of it, or is a view.
@@ -69,7 +70,8 @@ func (l *loader) pack(p *program, s *step, slots []packable) bool {
 	var made op.Packed
 	switch {
 	case !s.op.View:
-		if made = s.op.Pack(s.Node, in, packed); made == nil && s.op.Packs && slices.ContainsFunc(packed, func(x op.Packed) bool { return x != nil }) {
+		if made = s.op.Pack(s.Node, in, packed); made == nil && s.op.Packs &&
+			slices.ContainsFunc(packed, func(x op.Packed) bool { return x != nil }) {
 			// The operator packs none of these forms: it may pack the dense values, as DequantizeLinear does.
 			clear(packed)
 			if l.readUnpacked(p, s, packed) == nil {
@@ -82,7 +84,8 @@ func (l *loader) pack(p *program, s *step, slots []packable) bool {
 	if made == nil {
 		return false
 	}
-	k := &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made, counted: made.Bytes(), reserved: made.Bytes()}
+	k := &constant{array: &ir.Array{DType: specs[0].DType, Shape: specs[0].Shape}, packed: made,
+		counted: made.Bytes(), reserved: made.Bytes()}
 	// Acceptance may depend on the form and the shape. A weight of which one consumer needs the dense form would be
 	// held twice, so all have to accept.
 	for _, consumer := range slots[s.out[0]].accept {

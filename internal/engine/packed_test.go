@@ -46,7 +46,8 @@ func (w sharedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 	for i := range table {
 		table[i] = float32(r.NormFloat64())
 	}
-	x := g.Insert(nil, "Gather", []*ir.Value{constant("codebook", ir.Float, ir.Floats(table...), int64(w.entries)), indices(n, w.entries)})
+	x := g.Insert(nil, "Gather", []*ir.Value{constant("codebook", ir.Float, ir.Floats(table...), int64(w.entries)),
+		indices(n, w.entries)})
 	if w.block > 0 {
 		x = g.Insert(nil, "Reshape", []*ir.Value{x, constant("blocks", ir.Int64, ir.Ints(-1, w.block), 2)})
 		steps, halves := make([]float32, 256), make([]uint16, 256)
@@ -55,7 +56,8 @@ func (w sharedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 		}
 		kernel.F16FromF32(halves, steps)
 		kernel.F32FromF16(steps, halves)
-		at := g.Insert(nil, "Reshape", []*ir.Value{indices(n/w.block, 256), constant("column", ir.Int64, ir.Ints(-1, 1), 2)})
+		at := g.Insert(nil, "Reshape", []*ir.Value{indices(n/w.block, 256),
+			constant("column", ir.Int64, ir.Ints(-1, 1), 2)})
 		if w.floats {
 			of := make([]float32, n/w.block)
 			for i := range of {
@@ -63,15 +65,19 @@ func (w sharedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 			}
 			x = g.Insert(nil, "Mul", []*ir.Value{x, constant("scales", ir.Float, ir.Floats(of...), n/w.block, 1)})
 		} else {
-			s := g.Insert(nil, "Gather", []*ir.Value{constant("steps", ir.Float16, ir.Mem(kernel.Bytes(halves)), 256), at})
-			x = g.Insert(nil, "Mul", []*ir.Value{x, g.Insert(nil, "Cast", []*ir.Value{s}, ir.IntAttr("to", int64(ir.Float)))})
+			s := g.Insert(nil, "Gather", []*ir.Value{constant("steps", ir.Float16, ir.Mem(kernel.Bytes(halves)), 256),
+				at})
+			x = g.Insert(nil, "Mul", []*ir.Value{x,
+				g.Insert(nil, "Cast", []*ir.Value{s}, ir.IntAttr("to", int64(ir.Float)))})
 		}
 	}
 	if n != elems {
 		x = g.Insert(nil, "Reshape", []*ir.Value{x, constant("vector", ir.Int64, ir.Ints(-1), 1)})
-		x = g.Insert(nil, "Slice", []*ir.Value{x, constant("start", ir.Int64, ir.Ints(0), 1), constant("end", ir.Int64, ir.Ints(elems), 1)})
+		x = g.Insert(nil, "Slice", []*ir.Value{x, constant("start", ir.Int64, ir.Ints(0), 1),
+			constant("end", ir.Int64, ir.Ints(elems), 1)})
 	}
-	return g.Insert(nil, "Reshape", []*ir.Value{x, constant("shape", ir.Int64, ir.Ints(w.shape...), int64(len(w.shape)))})
+	return g.Insert(nil, "Reshape", []*ir.Value{x,
+		constant("shape", ir.Int64, ir.Ints(w.shape...), int64(len(w.shape)))})
 }
 
 // A dequantizedWeight is the output of DequantizeLinear.
@@ -110,7 +116,8 @@ func (w dequantizedWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 	for i := range of {
 		of[i] = float32(r.NormFloat64())
 	}
-	in := []*ir.Value{bytes("q", w.shape), g.AddConst("scale", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: scales}, Source: ir.Floats(of...)})}
+	in := []*ir.Value{bytes("q", w.shape), g.AddConst("scale",
+		&ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: scales}, Source: ir.Floats(of...)})}
 	if w.zeros {
 		in = append(in, bytes("zero", scales))
 	}
@@ -151,7 +158,8 @@ func (w chainWeight) value(g *ir.Graph, r *rand.Rand) *ir.Value {
 		for i := range units {
 			units[i] = 1 << (int64(i) * w.bits)
 		}
-		x = g.Insert(nil, "Div", []*ir.Value{reshape(cast(x, ir.Int32), -1, 1), ints(ir.Int32, ir.Int32s(units...), per)})
+		x = g.Insert(nil, "Div", []*ir.Value{reshape(cast(x, ir.Int32), -1, 1),
+			ints(ir.Int32, ir.Int32s(units...), per)})
 		return cast(g.Insert(nil, "Mod", []*ir.Value{x, ints(ir.Int32, ir.Int32s(1<<w.bits))}), ir.Float)
 	}
 	k, n := w.shape[0], w.shape[1]
@@ -199,7 +207,8 @@ func TestPackedWeights(t *testing.T) {
 		{dequantizedWeight{ir.Int4, []int64{300, 130}, 0, 32, true}, matMul, []int64{1, 300}, 0.2},
 		{dequantizedWeight{ir.Uint4, []int64{300, 129}, 0, 16, true}, matMul, []int64{1, 300}, 0.25},
 		{dequantizedWeight{ir.Uint4, []int64{300, 130}, 0, 20, true}, matMul, []int64{2, 300}, 0.21}, // not whole words
-		{dequantizedWeight{ir.Int4, []int64{300, 130}, 1, 16, false}, matMul, []int64{1, 300}, 0.2},  // along the other axis
+		// along the other axis
+		{dequantizedWeight{ir.Int4, []int64{300, 130}, 1, 16, false}, matMul, []int64{1, 300}, 0.2},
 		{dequantizedWeight{ir.Int4, []int64{130, 300}, 1, 32, true}, gemmTransposed, []int64{1, 300}, 0.2},
 		{dequantizedWeight{ir.Int4, []int64{130, 301}, 1, 32, false}, transposed, []int64{3, 301}, 0.2},
 		{dequantizedWeight{ir.Uint2, []int64{300, 200}, 0, 32, true}, matMul, []int64{1, 300}, 0.13},
@@ -242,10 +251,12 @@ func TestPackedWeights(t *testing.T) {
 				t.Error("the results differ from those of the dense weight")
 			}
 			data, _ := written(t, m, in)
-			if got, err := stored(t, m, in, &engine.Store{Key: "key", Data: data}); err != nil || !slices.Equal(got[m.Graph.Outputs[0].Name].Data, want.Data) {
+			if got, err := stored(t, m, in, &engine.Store{Key: "key", Data: data}); err != nil ||
+				!slices.Equal(got[m.Graph.Outputs[0].Name].Data, want.Data) {
 				t.Errorf("the results of stored weights differ: %v", err)
 			}
-			if size := float64((ir.Spec{DType: ir.Float, Shape: c.weight.dims()}).Bytes()); float64(dense) < size || float64(held) > c.most*size {
+			if size := float64((ir.Spec{DType: ir.Float, Shape: c.weight.dims()}).Bytes()); float64(dense) < size ||
+				float64(held) > c.most*size {
 				t.Errorf("%d bytes are held, %d dense, want at most %.0f", held, dense, c.most*size)
 			}
 			planned, err := engine.Open(t.Context(), m, engine.Options{PlanOnly: true})
@@ -287,7 +298,8 @@ func gemmTransposed(g *ir.Graph, x, w *ir.Value) *ir.Value {
 }
 
 func embedding(g *ir.Graph, x, w *ir.Value) *ir.Value {
-	return g.Insert(nil, "Gather", []*ir.Value{w, g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))})
+	return g.Insert(nil, "Gather", []*ir.Value{w, g.Insert(nil, "Cast", []*ir.Value{x},
+		ir.IntAttr("to", int64(ir.Int64)))})
 }
 
 // tied uses the weight as an embedding and as a matrix.
@@ -301,7 +313,8 @@ func tied(g *ir.Graph, x, w *ir.Value) *ir.Value {
 // (Winograd).
 func convolution(groups int64, axes int) func(g *ir.Graph, x, w *ir.Value) *ir.Value {
 	return func(g *ir.Graph, x, w *ir.Value) *ir.Value {
-		return g.Insert(nil, "Conv", []*ir.Value{x, w}, ir.IntAttr("group", groups), ir.IntsAttr("strides", slices.Repeat([]int64{2}, axes)...))
+		return g.Insert(nil, "Conv", []*ir.Value{x, w}, ir.IntAttr("group", groups),
+			ir.IntsAttr("strides", slices.Repeat([]int64{2}, axes)...))
 	}
 }
 
@@ -314,7 +327,8 @@ func TestPackedConstantsAreDecoded(t *testing.T) {
 	m.Graph.Inputs = []*ir.Value{x}
 	w := sharedWeight{[]int64{900, 50}, 16, 8, false}.value(m.Graph, rand.New(rand.NewPCG(1, 2)))
 	// Mul may pack its result, but x is no constant.
-	m.Graph.AddOutput(matMul(m.Graph, x, m.Graph.Insert(nil, "Transpose", []*ir.Value{m.Graph.Insert(nil, "Mul", []*ir.Value{w, x})})))
+	m.Graph.AddOutput(matMul(m.Graph, x, m.Graph.Insert(nil, "Transpose",
+		[]*ir.Value{m.Graph.Insert(nil, "Mul", []*ir.Value{w, x})})))
 	a := ir.NewArray(ir.Float, 50)
 	for i := range ir.View[float32](a) {
 		ir.View[float32](a)[i] = float32(i)
@@ -376,7 +390,8 @@ func TestSparseQuantizedWeights(t *testing.T) {
 			return m.Graph.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: source})
 		}
 		w := m.Graph.Insert(nil, "DequantizeLinear", []*ir.Value{
-			constant("q", dt, ir.Mem(values), c.dims...), constant("scale", ir.Float, ir.Floats(scales...), int64(len(scales))),
+			constant("q", dt, ir.Mem(values), c.dims...),
+			constant("scale", ir.Float, ir.Floats(scales...), int64(len(scales))),
 			constant("zero", dt, ir.Mem(zeros), int64(len(scales))),
 		}, ir.IntAttr("axis", c.axis))
 		m.Graph.AddOutput(c.apply(m.Graph, x, w))
@@ -387,7 +402,8 @@ func TestSparseQuantizedWeights(t *testing.T) {
 			t.Errorf("%d: the results differ from those of the dense weight", i)
 		}
 		data, all := written(t, m, in)
-		if again, err := stored(t, m, in, &engine.Store{Key: "key", Data: data}); err != nil || !reflect.DeepEqual(again, all) {
+		if again, err := stored(t, m, in, &engine.Store{Key: "key", Data: data}); err != nil ||
+			!reflect.DeepEqual(again, all) {
 			t.Errorf("%d: the results with stored weights differ, %v", i, err)
 		}
 		size := float64(2*len(values)/8 + 4*len(scales))
@@ -405,10 +421,12 @@ func TestSparseQuantizedWeights(t *testing.T) {
 func TestStreamedQuantizedConvIsBitIdentical(t *testing.T) {
 	const inC, outC, kernelArea = 32, 64, 9
 	for name, scale := range map[string]float32{
-		"positive": 0.5, "zero": 0, "negative": -0.5, "negative zero": float32(math.Copysign(0, -1)), "subnormal": 1e-44, "infinite": float32(math.Inf(1)),
+		"positive": 0.5, "zero": 0, "negative": -0.5, "negative zero": float32(math.Copysign(0, -1)),
+		"subnormal": 1e-44, "infinite": float32(math.Inf(1)),
 		"NaN": float32(math.NaN()),
 	} {
-		for _, density := range []int{1, 7} { // one of so many values of the channels with this scale is not 0; half of the channels have another scale
+		// one of so many values of the channels with this scale is not 0; half of the channels have another scale
+		for _, density := range []int{1, 7} {
 			m := ir.NewModel()
 			m.Opsets = []ir.Opset{{Version: 21}}
 			b := &builder{m.Graph}
@@ -422,8 +440,10 @@ func TestStreamedQuantizedConvIsBitIdentical(t *testing.T) {
 					values[i] = byte(1 + r.IntN(255))
 				}
 			}
-			q := b.AddConst("q", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: []int64{outC, inC, 3, 3}}, Source: ir.Mem(values)})
-			w := b.Insert(nil, "DequantizeLinear", []*ir.Value{q, b.floats([]int64{outC}, scales...)}, ir.IntAttr("axis", 0))
+			q := b.AddConst("q", &ir.Tensor{Spec: ir.Spec{DType: ir.Int8, Shape: []int64{outC, inC, 3, 3}},
+				Source: ir.Mem(values)})
+			w := b.Insert(nil, "DequantizeLinear", []*ir.Value{q, b.floats([]int64{outC}, scales...)},
+				ir.IntAttr("axis", 0))
 			b.output(b.op("Conv", b.input("x", ir.Float, "n", "c", "h", "w"), w))
 			x := ir.NewArray(ir.Float, 1, inC, 19, 17)
 			for i := range ir.View[float32](x) {

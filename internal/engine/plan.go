@@ -69,10 +69,12 @@ func (p *program) newPlan(in []*ir.Array, before *plan, pool *op.Pool, account *
 	n := len(p.slots)
 	pl := &planner{
 		plan: &plan{
-			prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)), bodies: make([]map[string]*plan, len(p.steps)),
+			prog: p, values: make([]*ir.Array, n), modes: make([]mode, len(p.steps)),
+			bodies: make([]map[string]*plan, len(p.steps)),
 			buffer: make([]int, n), lastRead: p.lastReads(),
 		},
-		before: before, pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n), offset: make([]int64, n), scratch: make([]int64, len(p.steps)),
+		before: before, pool: pool, account: account, firstStep: make([]int, n), lastStep: make([]int, n),
+		offset: make([]int64, n), scratch: make([]int64, len(p.steps)),
 	}
 	// Constants are outside the arena; streamed ones get a buffer below.
 	for i, s := range p.slots {
@@ -202,7 +204,8 @@ func (pl *planner) repeat(i int, s *step, in []*ir.Array) bool {
 
 // sameType reports whether a planner cannot distinguish a and b: they have one type, and no data or the same.
 func sameType(a, b *ir.Array) bool {
-	return a == b || b != nil && !op.IsKnown(a) && !op.IsKnown(b) && a.DType == b.DType && slices.Equal(a.Shape, b.Shape)
+	return a == b || b != nil && !op.IsKnown(a) && !op.IsKnown(b) && a.DType == b.DType &&
+		slices.Equal(a.Shape, b.Shape)
 }
 
 // inputs are the types of the inputs of s, false if one is still unknown.
@@ -349,12 +352,14 @@ func (pl *planner) layout() (err error) {
 		if pl.prog.slots[o].constant != nil {
 			kind = memory.Weight
 		}
-		blocks = append(blocks, memory.Block{Name: pl.prog.slots[o].name, Kind: kind, Bytes: pl.values[o].Bytes(), First: pl.firstStep[o], Last: pl.lastStep[o]})
+		blocks = append(blocks, memory.Block{Name: pl.prog.slots[o].name, Kind: kind, Bytes: pl.values[o].Bytes(),
+			First: pl.firstStep[o], Last: pl.lastStep[o]})
 		pl.blocks = append(pl.blocks, block{o, pl.firstStep[o]})
 	}
 	for i, n := range pl.scratch {
 		if n > 0 {
-			blocks = append(blocks, memory.Block{Name: pl.prog.steps[i].Label, Kind: memory.Scratch, Bytes: n, First: i, Last: i})
+			blocks = append(blocks, memory.Block{Name: pl.prog.steps[i].Label, Kind: memory.Scratch, Bytes: n,
+				First: i, Last: i})
 			pl.blocks = append(pl.blocks, block{absent, i})
 		}
 	}

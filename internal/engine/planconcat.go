@@ -108,7 +108,8 @@ func (pl *planner) join(i int, s *step, live []int64, peak int64) []bufferMove {
 // joinable reports whether buffer h can move into that of the output of step i: it has n bytes, is computed not long
 // before, and is read there for the last time.
 func (pl *planner) joinable(i, h int, n int64) bool {
-	return h != absent && n > 0 && pl.lastStep[h] == i && i-pl.firstStep[h] <= concatReach && pl.prog.slots[h].constant == nil && pl.values[h].Bytes() == n
+	return h != absent && n > 0 && pl.lastStep[h] == i && i-pl.firstStep[h] <= concatReach &&
+		pl.prog.slots[h].constant == nil && pl.values[h].Bytes() == n
 }
 
 // joined is the change of the live bytes of the steps first to i if buffers move into one of n bytes that begins with

@@ -24,10 +24,11 @@ func TestInputsOfConcatAreComputedInPlace(t *testing.T) {
 		"contiguous": {blocks: 1, want: []float32{-1, -2, 1, 2}, build: func(g *ir.Graph, x *ir.Value) *ir.Value {
 			return op(g, "Neg", concat(g, 1, op(g, "Abs", x), op(g, "Neg", x)))
 		}},
-		"nested": {blocks: 1, want: []float32{-1, -2, -1, -2, 1, 2, -1, -2}, build: func(g *ir.Graph, x *ir.Value) *ir.Value {
-			y := concat(g, 1, op(g, "Abs", x), op(g, "Neg", x))
-			return op(g, "Neg", concat(g, 1, op(g, "Abs", x), y, op(g, "Relu", x)))
-		}},
+		"nested": {blocks: 1, want: []float32{-1, -2, -1, -2, 1, 2, -1, -2},
+			build: func(g *ir.Graph, x *ir.Value) *ir.Value {
+				y := concat(g, 1, op(g, "Abs", x), op(g, "Neg", x))
+				return op(g, "Neg", concat(g, 1, op(g, "Abs", x), y, op(g, "Relu", x)))
+			}},
 		"twice": {blocks: 1, want: []float32{-1, -2, -1, -2}, build: func(g *ir.Graph, x *ir.Value) *ir.Value {
 			y := op(g, "Abs", x)
 			return op(g, "Neg", concat(g, 1, y, y))

@@ -19,7 +19,8 @@ func TestRunsOfGrowingSizes(t *testing.T) {
 	m.Graph.AddOutput(hidden) // of the size of the other output, but read by a step
 	x := m.Graph.Inputs[0]
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Flatten", []*ir.Value{m.Graph.Insert(nil, "Abs", []*ir.Value{x})})) // a view
-	m.Graph.AddOutput(m.Graph.Insert(nil, "ReduceSum", []*ir.Value{x}))                                        // of the same size always
+	// of the same size always
+	m.Graph.AddOutput(m.Graph.Insert(nil, "ReduceSum", []*ir.Value{x}))
 	open := func() *Interpreter {
 		e, err := Open(ctx, m, Options{Workers: 2, NoFusion: true})
 		if err != nil {

@@ -32,7 +32,8 @@ func scanOf(s *step, in []*ir.Array) (*scanLayout, error) {
 	z.states = len(body.inputs) - z.scans
 	outs := len(body.outputs) - z.states
 	if z.scans < 1 || z.states < 0 || outs < 0 || len(in) < len(body.inputs) {
-		return nil, fmt.Errorf("num_scan_inputs %d does not fit a body of %d inputs and %d outputs", z.scans, len(body.inputs), len(body.outputs))
+		return nil, fmt.Errorf("num_scan_inputs %d does not fit a body of %d inputs and %d outputs", z.scans,
+			len(body.inputs), len(body.outputs))
 	}
 	inDirections, outDirections := "scan_input_directions", "scan_output_directions"
 	if z.batched {

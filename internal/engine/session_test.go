@@ -138,7 +138,8 @@ func TestWatchPassesFetchedValues(t *testing.T) {
 			}
 		}
 		enough := errors.New("enough")
-		if err := e.Watch(context.Background(), batch.Inputs, names, func(string, *ir.Array) error { return enough }); !errors.Is(err, enough) {
+		if err := e.Watch(context.Background(), batch.Inputs, names,
+			func(string, *ir.Array) error { return enough }); !errors.Is(err, enough) {
 			t.Errorf("%s: the run ended with %v", name, err)
 		}
 	}
@@ -187,7 +188,8 @@ func TestBadInputsAreErrorsOfOneLine(t *testing.T) {
 			t.Errorf("%v: %v", what, err)
 		}
 	}
-	if _, err := e.Run(context.Background(), map[string]*ir.Array{name: ir.NewArray(ir.Float, 1, 1, 20, 20)}, []string{"nowhere"}); err == nil {
+	if _, err := e.Run(context.Background(), map[string]*ir.Array{name: ir.NewArray(ir.Float, 1, 1, 20, 20)},
+		[]string{"nowhere"}); err == nil {
 		t.Error("an unknown value was fetched")
 	}
 }

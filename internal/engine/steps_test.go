@@ -49,9 +49,10 @@ func TestFoldedTextRespectsBudget(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 20}}
 	b := &builder{m.Graph}
-	s := b.AddConst("s", &ir.Tensor{Spec: ir.Spec{DType: ir.String, Shape: []int64{1}}, Source: ir.Text(func() ([]string, error) {
-		return []string{string(make([]byte, 16<<10))}, nil
-	})})
+	s := b.AddConst("s", &ir.Tensor{Spec: ir.Spec{DType: ir.String, Shape: []int64{1}},
+		Source: ir.Text(func() ([]string, error) {
+			return []string{string(make([]byte, 16<<10))}, nil
+		})})
 	for range 10 { // 32 KiB to 16 MiB
 		s = b.op("StringConcat", s, s)
 	}

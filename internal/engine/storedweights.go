@@ -42,9 +42,10 @@ type storedHeader struct {
 
 // A storedStep is what loading made of one step.
 type storedStep struct {
-	Label    string
-	Folded   []storedOutput  `json:",omitempty"` // constants that replace the step
-	Packed   *storedValue    `json:",omitempty"` // packed constant that replaces the step; without numbers if no run uses it
+	Label  string
+	Folded []storedOutput `json:",omitempty"` // constants that replace the step
+	// packed constant that replaces the step; without numbers if no run uses it
+	Packed   *storedValue    `json:",omitempty"`
 	Again    bool            `json:",omitempty"` // it is folded or prepared again
 	Prepared *storedPrepared `json:",omitempty"`
 }
@@ -164,7 +165,8 @@ func (h *storedHeader) verified(data []byte, pool *op.Pool) (*payloads, error) {
 	all := &payloads{data: make([][]byte, len(h.Payloads))}
 	wrong := make([]bool, len(h.Payloads))
 	for i, s := range h.Payloads {
-		if s.At < 0 || s.Size < 0 || s.At%storedAlign != 0 || s.At > int64(len(data)) || s.Size > int64(len(data))-s.At {
+		if s.At < 0 || s.Size < 0 || s.At%storedAlign != 0 || s.At > int64(len(data)) ||
+			s.Size > int64(len(data))-s.At {
 			return nil, fmt.Errorf("%w: incomplete", ErrStored)
 		}
 		all.data[i] = data[s.At:][:s.Size:s.Size]

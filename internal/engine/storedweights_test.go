@@ -129,7 +129,8 @@ func TestInvalidStoredWeights(t *testing.T) {
 
 // storedForms are models with one weight of more than 64 KiB in each form, and an input.
 func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
-	form := func(value func(g *ir.Graph) *ir.Value, apply func(g *ir.Graph, x, w *ir.Value) *ir.Value, shape ...int64) func() (*ir.Model, map[string]*ir.Array) {
+	form := func(value func(g *ir.Graph) *ir.Value, apply func(g *ir.Graph, x, w *ir.Value) *ir.Value,
+		shape ...int64) func() (*ir.Model, map[string]*ir.Array) {
 		return func() (*ir.Model, map[string]*ir.Array) {
 			m := ir.NewModel()
 			m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
@@ -174,7 +175,8 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 			}
 		}
 		ir.View[float32](scale)[0] = 0.5
-		return g.Insert(nil, "DequantizeLinear", []*ir.Value{constant(g, "values", values), constant(g, "scale", scale)})
+		return g.Insert(nil, "DequantizeLinear", []*ir.Value{constant(g, "values", values),
+			constant(g, "scale", scale)})
 	}
 	single := func(name string) func(g *ir.Graph, x, w *ir.Value) *ir.Value {
 		return func(g *ir.Graph, x, w *ir.Value) *ir.Value { return g.Insert(nil, name, []*ir.Value{x, w}) }
@@ -196,17 +198,20 @@ func storedForms() map[string]func() (*ir.Model, map[string]*ir.Array) {
 		}
 	}
 	pairs := func(g *ir.Graph, x, w *ir.Value) *ir.Value {
-		return g.Insert(nil, "MatMulInteger", []*ir.Value{g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Uint8))), w})
+		return g.Insert(nil, "MatMulInteger", []*ir.Value{g.Insert(nil, "Cast", []*ir.Value{x},
+			ir.IntAttr("to", int64(ir.Uint8))), w})
 	}
 	qdqConv := func(g *ir.Graph, x, w *ir.Value) *ir.Value {
 		scale := ir.NewArray(ir.Float)
 		ir.View[float32](scale)[0] = 0.125
-		s, zero, wZero := constant(g, "scale", scale), constant(g, "zero", ir.NewArray(ir.Uint8)), constant(g, "w_zero", ir.NewArray(ir.Int8))
+		s, zero, wZero := constant(g, "scale", scale), constant(g, "zero", ir.NewArray(ir.Uint8)),
+			constant(g, "w_zero", ir.NewArray(ir.Int8))
 		quantize := func(v *ir.Value) *ir.Value { return g.Insert(nil, "QuantizeLinear", []*ir.Value{v, s, zero}) }
 		dequantize := func(v, zero *ir.Value) *ir.Value {
 			return g.Insert(nil, "DequantizeLinear", []*ir.Value{v, s, zero})
 		}
-		return dequantize(quantize(g.Insert(nil, "Conv", []*ir.Value{dequantize(quantize(x), zero), dequantize(w, wZero)})), zero)
+		return dequantize(quantize(g.Insert(nil, "Conv",
+			[]*ir.Value{dequantize(quantize(x), zero), dequantize(w, wZero)})), zero)
 	}
 	return map[string]func() (*ir.Model, map[string]*ir.Array){
 		"pairs":      form(signed(300, 300), pairs, 2, 300),

@@ -28,7 +28,8 @@ func chooseStreamed(consts map[*ir.Tensor]*constant, limit int64) int64 {
 	}
 	// By name last, so that the choice does not depend on the order of the map.
 	slices.SortFunc(large, func(a, b *constant) int {
-		return cmp.Or(cmp.Compare(min(a.uses-a.rows, 1), min(b.uses-b.rows, 1)), cmp.Compare(b.tensor.Bytes(), a.tensor.Bytes()), cmp.Compare(a.tensor.Name, b.tensor.Name))
+		return cmp.Or(cmp.Compare(min(a.uses-a.rows, 1), min(b.uses-b.rows, 1)),
+			cmp.Compare(b.tensor.Bytes(), a.tensor.Bytes()), cmp.Compare(a.tensor.Name, b.tensor.Name))
 	})
 	streamed := int64(0)
 	for _, k := range large {
@@ -85,7 +86,8 @@ func (f *prefetcher) wait(i int) error {
 			return err
 		}
 	}
-	rest := slices.DeleteFunc(slices.Clone(f.next[i]), func(o int) bool { return i == 0 && slices.Contains(f.needs(0), o) })
+	rest := slices.DeleteFunc(slices.Clone(f.next[i]),
+		func(o int) bool { return i == 0 && slices.Contains(f.needs(0), o) })
 	if len(rest) == 0 {
 		return nil
 	}

@@ -96,7 +96,8 @@ func TestStreamedTableReadsOnlyNeededRows(t *testing.T) {
 			if whole := tableRows * row.Bytes(); err != nil || (u.Plan.Size >= whole) != (c.rows >= tableRows) {
 				t.Errorf("the arena has %d bytes for a table of %d: %v", u.Plan.Size, whole, err)
 			}
-			if _, err := e.Run(t.Context(), map[string]*ir.Array{"ids": ir.ArrayOf([]int64{tableRows}, 1)}, nil); err == nil {
+			if _, err := e.Run(t.Context(), map[string]*ir.Array{"ids": ir.ArrayOf([]int64{tableRows}, 1)},
+				nil); err == nil {
 				t.Error("an index out of range was accepted")
 			}
 		})
@@ -107,7 +108,8 @@ func TestStreamedTableReadsOnlyNeededRows(t *testing.T) {
 func TestTablesAreStreamedFirst(t *testing.T) {
 	const wide = 4 * tableWidth
 	m, read := lookup(ir.Float, 0, func(b *builder, _, words *ir.Value) {
-		b.output(b.op("MatMul", words, b.floats([]int64{tableWidth, wide * tableWidth}, make([]float32, wide*tableWidth*tableWidth)...)))
+		b.output(b.op("MatMul", words, b.floats([]int64{tableWidth, wide * tableWidth},
+			make([]float32, wide*tableWidth*tableWidth)...)))
 	})
 	limit := 2 * int64(4*wide*tableWidth*tableWidth+1<<10) // for the weight, though not for both
 	e, err := engine.Open(t.Context(), m, engine.Options{Limits: memory.Limits{Weights: limit / 2}})
@@ -127,7 +129,8 @@ func TestFailedRunStopsReading(t *testing.T) {
 	b := &builder{m.Graph}
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{tableWidth, tableRows}}
 	slow := &counter{ReaderAt: bytes.NewReader(make([]byte, spec.Bytes())), wait: 50 * time.Millisecond}
-	words := b.op("Gather", b.floats([]int64{2, tableWidth}, make([]float32, 2*tableWidth)...), b.input("ids", ir.Int64, "n"))
+	words := b.op("Gather", b.floats([]int64{2, tableWidth}, make([]float32, 2*tableWidth)...),
+		b.input("ids", ir.Int64, "n"))
 	b.output(b.op("MatMul", words, b.AddConst("w", &ir.Tensor{Spec: spec, Source: ir.Span{R: slow}})))
 	e, err := engine.Open(t.Context(), m, engine.Options{Limits: memory.Limits{Weights: 1 << 9}})
 	if err != nil {

@@ -11,13 +11,15 @@ import (
 // inside of bodies and functions too. Package opset compares the rules with ONNX Runtime.
 func TestInconsistentTypes(t *testing.T) {
 	half := func(g *ir.Graph) *ir.Value {
-		return g.AddConst("half", &ir.Tensor{Spec: ir.Spec{DType: ir.Float16, Shape: []int64{1}}, Source: make(ir.Mem, 2)})
+		return g.AddConst("half", &ir.Tensor{Spec: ir.Spec{DType: ir.Float16, Shape: []int64{1}},
+			Source: make(ir.Mem, 2)})
 	}
 	sum := func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Add", []*ir.Value{x, half(g)}) }
 	for name, build := range map[string]func(g *ir.Graph, x *ir.Value) *ir.Value{
 		"node": sum,
 		"body": func(g *ir.Graph, x *ir.Value) *ir.Value {
-			y := g.Insert(nil, "If", []*ir.Value{g.AddConst("condition", &ir.Tensor{Spec: ir.Spec{DType: ir.Bool}, Source: ir.Mem{1}})})
+			y := g.Insert(nil, "If", []*ir.Value{g.AddConst("condition",
+				&ir.Tensor{Spec: ir.Spec{DType: ir.Bool}, Source: ir.Mem{1}})})
 			for _, attr := range []string{"then_branch", "else_branch"} {
 				b := ir.NewSubgraph(g, y.Producer())
 				b.AddOutput(sum(b, x))
@@ -51,7 +53,8 @@ func TestInconsistentTypes(t *testing.T) {
 		if err == nil {
 			e.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "not a valid model: ") || !strings.Contains(err.Error(), "float and") && !strings.Contains(err.Error(), "declared as") {
+		if err == nil || !strings.Contains(err.Error(), "not a valid model: ") ||
+			!strings.Contains(err.Error(), "float and") && !strings.Contains(err.Error(), "declared as") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -177,7 +177,8 @@ func (pl *plan) lifetimes() []Lifetime {
 			continue
 		}
 		b := pl.memory.Blocks[at[h]]
-		l := Lifetime{Name: pl.prog.slots[o].name, Bytes: pl.values[o].Bytes(), Block: at[h], First: producer[o], Last: max(pl.lastRead[o], producer[o])}
+		l := Lifetime{Name: pl.prog.slots[o].name, Bytes: pl.values[o].Bytes(), Block: at[h], First: producer[o],
+			Last: max(pl.lastRead[o], producer[o])}
 		if pl.prog.slots[o].constant != nil { // streamed
 			l.First, l.Last = b.First, b.Last
 		}

@@ -12,7 +12,8 @@ import (
 // follows from shapes.
 func TestErrorsThatComputedFloatsCause(t *testing.T) {
 	ints := func(xs ...int64) *ir.Tensor {
-		return &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(xs))}}, Source: ir.Mem(ir.ArrayOf(xs, int64(len(xs))).Data)}
+		return &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(xs))}},
+			Source: ir.Mem(ir.ArrayOf(xs, int64(len(xs))).Data)}
 	}
 	cast := func(g *ir.Graph, x *ir.Value) *ir.Value {
 		return g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64)))
@@ -38,7 +39,8 @@ func TestErrorsThatComputedFloatsCause(t *testing.T) {
 			return g.Insert(nil, "Add", []*ir.Value{y, g.AddConst("three", ints(1, 2, 3))})
 		}, true},
 		"branch": {ir.Float, func(g *ir.Graph, x *ir.Value) *ir.Value {
-			p := g.Insert(nil, "Greater", []*ir.Value{g.Insert(nil, "ReduceMax", []*ir.Value{x}, ir.IntAttr("keepdims", 0)), g.Insert(nil, "ReduceMin", []*ir.Value{x}, ir.IntAttr("keepdims", 0))})
+			p := g.Insert(nil, "Greater", []*ir.Value{g.Insert(nil, "ReduceMax", []*ir.Value{x},
+				ir.IntAttr("keepdims", 0)), g.Insert(nil, "ReduceMin", []*ir.Value{x}, ir.IntAttr("keepdims", 0))})
 			y := g.Insert(nil, "If", []*ir.Value{p})
 			for _, attr := range []string{"then_branch", "else_branch"} {
 				b := ir.NewSubgraph(g, y.Producer())

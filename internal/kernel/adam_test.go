@@ -16,7 +16,8 @@ func TestAdamStep(t *testing.T) {
 		}
 		return x
 	}
-	s := AdamStep{Rest1: 0.1, Rest2: 0.001, Beta2: 0.999, Epsilon: 1e-8, Correction: 3.5, Rate: -0.01, Coupled: 0.02, Shrink: 0.97}
+	s := AdamStep{Rest1: 0.1, Rest2: 0.001, Beta2: 0.999, Epsilon: 1e-8, Correction: 3.5, Rate: -0.01, Coupled: 0.02,
+		Shrink: 0.97}
 	for n := range 100 {
 		w, g, m, v := random(n), random(n), random(n), random(n)
 		Mul(v, v, v)

@@ -28,10 +28,12 @@ var scalarFunctions = []struct {
 }{
 	{"AddScalar", AddScalar, func(x, s float32) float32 { return x + s }},
 	{"SubScalar", SubScalar, func(x, s float32) float32 { return x - s }},
-	{"ScalarSub", func(dst, x []float32, s float32) { ScalarSub(dst, s, x) }, func(x, s float32) float32 { return s - x }},
+	{"ScalarSub", func(dst, x []float32, s float32) { ScalarSub(dst, s, x) },
+		func(x, s float32) float32 { return s - x }},
 	{"MulScalar", MulScalar, func(x, s float32) float32 { return x * s }},
 	{"DivScalar", DivScalar, func(x, s float32) float32 { return x / s }},
-	{"ScalarDiv", func(dst, x []float32, s float32) { ScalarDiv(dst, s, x) }, func(x, s float32) float32 { return s / x }},
+	{"ScalarDiv", func(dst, x []float32, s float32) { ScalarDiv(dst, s, x) },
+		func(x, s float32) float32 { return s / x }},
 	{"MaxScalar", MaxScalar, refMax},
 	{"MinScalar", MinScalar, func(x, s float32) float32 { return -refMax(-x, -s) }},
 	{"LeakyRelu", LeakyRelu, func(x, s float32) float32 {
@@ -40,12 +42,14 @@ var scalarFunctions = []struct {
 		}
 		return x * s
 	}},
-	{"ScaleShift", func(dst, x []float32, s float32) { ScaleShift(dst, x, s, 3) }, func(x, s float32) float32 { return float32(x*s) + 3 }},
+	{"ScaleShift", func(dst, x []float32, s float32) { ScaleShift(dst, x, s, 3) },
+		func(x, s float32) float32 { return float32(x*s) + 3 }},
 	{"HardSigmoid", func(dst, x []float32, s float32) { HardSigmoid(dst, x, s, 0.5) }, func(x, s float32) float32 {
 		return refMax(0, -refMax(-1, -(float32(x*s)+0.5)))
 	}},
 	{"Clip", func(dst, x []float32, s float32) { Clip(dst, x, -2, s) }, refClip},
-	{"Axpy", func(dst, x []float32, s float32) { copy(dst, x); Axpy(dst, s, dst) }, func(x, s float32) float32 { return x + float32(s*x) }},
+	{"Axpy", func(dst, x []float32, s float32) { copy(dst, x); Axpy(dst, s, dst) },
+		func(x, s float32) float32 { return x + float32(s*x) }},
 }
 
 // refMax is ONNX Max by cases: NaN propagates, and of zeros the positive one is returned.

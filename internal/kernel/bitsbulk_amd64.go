@@ -95,13 +95,17 @@ func (q *Quantized) rowPanels(sums, a []float32, panel, k0, blocks, words int) {
 		zero, zeroBlock, zeroPanel := q.zeroBytes(&zeros, panel, block, last)
 		switch {
 		case last > panel && hasAVX512:
-			quantizedRowInt4x32AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+			quantizedRowInt4x32AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock,
+				zeroPanel)
 		case last > panel:
-			quantizedRowInt4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+			quantizedRowInt4x32AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock,
+				zeroPanel)
 		case hasAVX512:
-			quantizedRowInt4x16AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+			quantizedRowInt4x16AVX512(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock,
+				zeroPanel)
 		default:
-			quantizedRowInt4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
+			quantizedRowInt4x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock,
+				zeroPanel)
 		}
 		return
 	}
@@ -136,7 +140,8 @@ func (q *Quantized) zeroBytes(buffer *[GemmPanel]byte, panel, block, last int) (
 }
 
 // rowIntegers calls by name, because a call through a function value would move the buffer of zero points to the heap.
-func (q *Quantized) rowIntegers(cols int, to, x *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zero *float32, zeroBlock, zeroPanel int) {
+func (q *Quantized) rowIntegers(cols int, to, x *float32, values *byte, valuesPanel, blocks, words int,
+	scale *float32, scalePanel int, zero *float32, zeroBlock, zeroPanel int) {
 	switch (integerRow{q.Bits, cols / GemmPanel, hasAVX512}) {
 	case integerRow{2, 1, false}:
 		quantizedRow2x16AVX2(to, x, values, valuesPanel, blocks, words, scale, scalePanel, zero, zeroBlock, zeroPanel)
@@ -182,33 +187,46 @@ func (q *Quantized) int8RowBulk(sums []float32, r *Int8Rows, i, panel int) bool 
 	within("scales", len(q.Scales), (panel+panels)*scalePanel)
 	var zeros [GemmPanel]byte
 	zero, zeroBlock, zeroPanel := q.zeroBytes(&zeros, panel, 0, panel+panels-1)
-	to, a, aScale, aSum := &sums[0], &r.Values[i*r.K:][:r.K][0], &r.Scales[i*r.blocks():][:r.blocks()][0], &r.Sums[i*r.blocks():][:r.blocks()][0]
+	to, a, aScale, aSum := &sums[0], &r.Values[i*r.K:][:r.K][0], &r.Scales[i*r.blocks():][:r.blocks()][0],
+		&r.Sums[i*r.blocks():][:r.blocks()][0]
 	values, scale, words := &q.Values[panel*valuesPanel], &q.Scales[panel*scalePanel], r.Block/q.per()
 	switch (integerRow{q.Bits, panels, hasVNNI}) { // by name, as in rowIntegers
 	case integerRow{2, 1, false}:
-		int8Row2x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row2x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{2, 1, true}:
-		int8Row2x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row2x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{2, 2, false}:
-		int8Row2x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row2x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{2, 2, true}:
-		int8Row2x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row2x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{4, 1, false}:
-		int8Row4x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row4x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{4, 1, true}:
-		int8Row4x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row4x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{4, 2, false}:
-		int8Row4x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row4x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{4, 2, true}:
-		int8Row4x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row4x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{8, 1, false}:
-		int8Row8x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row8x16AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{8, 1, true}:
-		int8Row8x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row8x16AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	case integerRow{8, 2, false}:
-		int8Row8x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row8x32AVX2(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	default:
-		int8Row8x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale, 4*scalePanel, zero, zeroBlock, zeroPanel)
+		int8Row8x32AVX512(to, a, aScale, aSum, values, valuesPanel, q.Blocks(), words, q.Block/r.Block, scale,
+			4*scalePanel, zero, zeroBlock, zeroPanel)
 	}
 	return true
 }

@@ -123,7 +123,8 @@ func checkPack(t *testing.T, codes []byte) {
 			Pack(again, back, bits)
 			wantSame(t, again, packed)
 			for i, c := range back {
-				if lo := -(1 << (bits - 1)); signed && (int(int8(c)) < lo || int(int8(c)) >= -lo) || !signed && int(c) >= 1<<bits {
+				if lo := -(1 << (bits - 1)); signed && (int(int8(c)) < lo || int(int8(c)) >= -lo) || !signed &&
+					int(c) >= 1<<bits {
 					t.Fatalf("value %d of %d bits is %d, signed %v", i, bits, c, signed)
 				}
 			}
@@ -226,7 +227,8 @@ func TestBalanceBlockCompensatesErrors(t *testing.T) {
 		}
 		total += s
 	}
-	if mean := total / BlockCols; math.Abs(float64(mean+2*0.75)) > 0.5 { // a quarter of the numbers are zeros, which are not shifted
+	// a quarter of the numbers are zeros, which are not shifted
+	if mean := total / BlockCols; math.Abs(float64(mean+2*0.75)) > 0.5 {
 		t.Errorf("errors sum to %g on the average", mean)
 	}
 }

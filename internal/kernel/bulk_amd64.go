@@ -105,7 +105,8 @@ func requantizeBulk(dst []byte, to int, sums []int32, q Requantization) (cols in
 		return 0
 	}
 	for r := range len(sums) / n {
-		requantizeAVX2(&dst[r*to], &sums[r*n], cols, &q.Scale[0], &q.Bias[0], q.Zero-roundShiftBits, q.Levels.Lo, q.Levels.Hi)
+		requantizeAVX2(&dst[r*to], &sums[r*n], cols, &q.Scale[0], &q.Bias[0], q.Zero-roundShiftBits, q.Levels.Lo,
+			q.Levels.Hi)
 	}
 	return cols
 }

@@ -15,7 +15,8 @@ const (
 
 // A Codebook has ascending entries between -1 and 1 in the tables that its kernels read.
 type Codebook struct {
-	limits  [4][8]float32 // between an entry and the next one, by the level of the search and the bits known; +Inf after the last
+	// between an entry and the next one, by the level of the search and the bits known; +Inf after the last
+	limits  [4][8]float32
 	entries [CodebookEntries]float32
 	scales  scaleSearch
 	nearest entrySearch

@@ -86,7 +86,8 @@ func FuzzCodebook(f *testing.F) {
 // octaveLimits are those between the scales of an octave, and the next one's first.
 func octaveLimits(scales []float32) (limits [octaveSteps]uint32) {
 	for i := range limits {
-		limits[i] = math.Float32bits(scales[maxMagnitude-octaveSteps+i]+scales[maxMagnitude-octaveSteps+i+1]) & mantissaBits
+		limits[i] = math.Float32bits(scales[maxMagnitude-octaveSteps+i]+
+			scales[maxMagnitude-octaveSteps+i+1]) & mantissaBits
 	}
 	return limits
 }
@@ -171,7 +172,8 @@ func TestSearchScalePairs(t *testing.T) {
 			for _, e := range entries {
 				want = min(want, max(m-e*(1-2*sign), e*(1-2*sign)-m))
 			}
-			if got := int(c.scales.square(byte(m), sign)); got != want*want && (want <= 110 || got <= 110*110 || got > want*want) {
+			if got := int(c.scales.square(byte(m), sign)); got != want*want &&
+				(want <= 110 || got <= 110*110 || got > want*want) {
 				t.Errorf("%d pairs: squared error of %d with sign %d is %d, want %d", pairs, m, sign, got, want*want)
 			}
 		}
@@ -299,7 +301,8 @@ func TestBalanceCancelsErrors(t *testing.T) {
 		}
 		return square, sums
 	}
-	for name, output := range map[string]func(i int) int{"rows": func(i int) int { return i % outputs }, "runs": func(i int) int { return i / inputs }} {
+	for name, output := range map[string]func(i int) int{"rows": func(i int) int { return i % outputs },
+		"runs": func(i int) int { return i / inputs }} {
 		got, carry := make([]byte, len(x)), make([]float32, outputs)
 		part := func(from, n int) Blocks {
 			return Blocks{x[from:][:n], b.Scales[from/8:][:n/8], b.Inverse[from/8:][:n/8], 8}
@@ -316,7 +319,8 @@ func TestBalanceCancelsErrors(t *testing.T) {
 		}
 		square, sums := measure(got, output)
 		if was, wasSums := measure(nearest, output); square > 1.25*was || sums > wasSums/4 {
-			t.Errorf("%s: squared errors %g, sums of errors %g; %g and %g without feedback", name, square, sums, was, wasSums)
+			t.Errorf("%s: squared errors %g, sums of errors %g; %g and %g without feedback", name, square, sums, was,
+				wasSums)
 		}
 	}
 }

@@ -13,7 +13,8 @@ func (c *Codebook) searchScaleBulk(magnitudes []byte, x []float32, block int) (n
 	if len(s.pairs) > 1 {
 		search = searchScalePairsAVX2
 	}
-	search(&magnitudes[0], &x[0], n, 4*block, &s.inverse[0], &s.squares[0], &s.ratios[0], &s.pairs[0][0].mean[0], len(s.pairs))
+	search(&magnitudes[0], &x[0], n, 4*block, &s.inverse[0], &s.squares[0], &s.ratios[0], &s.pairs[0][0].mean[0],
+		len(s.pairs))
 	return n
 }
 
@@ -21,7 +22,8 @@ func (c *Codebook) balanceRowBulk(dst []byte, b Blocks, carry []float32, part fl
 	if len(dst) == 0 || b.Size%8 != 0 || !hasAVX2 {
 		return 0
 	}
-	balanceRowAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0], &c.entries[0], &carry[0], part)
+	balanceRowAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0],
+		&c.entries[0], &carry[0], part)
 	return len(dst)
 }
 
@@ -29,7 +31,8 @@ func (c *Codebook) balanceRunBulk(dst []byte, b Blocks, carry float32) (done boo
 	if len(dst) == 0 || b.Size%8 != 0 || !hasAVX2 {
 		return false, carry
 	}
-	balanceRunAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0], &c.entries[0], &carry)
+	balanceRunAVX2(&dst[0], &b.X[0], &b.Scales[0], &b.Inverse[0], len(b.Scales), 4*b.Size, &c.limits[0][0],
+		&c.entries[0], &carry)
 	return true, carry
 }
 

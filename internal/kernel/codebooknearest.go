@@ -14,8 +14,9 @@ const (
 type entrySearch struct {
 	inverse [2 * (maxMagnitude + 1)]float32 // of scales by their bytes
 	first   [2 * cells]byte                 // of positive numbers, and of negative ones
-	limits  [2][CodebookEntries]byte        // lower and upper bytes of those between an entry and the next one; 32767 after the last
-	steps   int                             // maximum number of limits in a cell, at least 1
+	// lower and upper bytes of those between an entry and the next one; 32767 after the last
+	limits [2][CodebookEntries]byte
+	steps  int // maximum number of limits in a cell, at least 1
 }
 
 func (s *entrySearch) init(limits, scales []float32) {
@@ -37,7 +38,8 @@ func (s *entrySearch) init(limits, scales []float32) {
 			index++
 		}
 		s.first[cell&(2*cells-1)] = byte(index)
-		for first += 1<<cellBits - 1; first > s.limit(index); s.steps = max(s.steps, index-int(s.first[cell&(2*cells-1)])) {
+		for first += 1<<cellBits - 1; first > s.limit(index); s.steps = max(s.steps,
+			index-int(s.first[cell&(2*cells-1)])) {
 			index++
 		}
 	}

@@ -28,7 +28,8 @@ type scaleSearch struct {
 	inverse [maxMagnitude + 1]float32 // of the first scale that is tried for each magnitude
 	squares [tried]float32            // of the ratios of scales to the first one
 	ratios  [tried]int16              // of the first scale to scales
-	pairs   [][2]entryPairs           // for positive and negative numbers; one of the pairs of each cell has the nearest entry
+	// for positive and negative numbers; one of the pairs of each cell has the nearest entry
+	pairs [][2]entryPairs
 }
 
 // An entryPairs is a pair of entries for each cell: their mean, modulo 256, and half of their distance.

@@ -153,9 +153,11 @@ func (f *FloatWindow) bulk(y []float32, to int, x []float32, from, positions int
 	}
 	count, groups := len(f.Taps), len(f.First)/DepthwiseGroup // calls by name, so that taps need not be on the heap
 	if hasAVX512 {
-		depthwiseFloatAVX512(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, count, &f.W[0], &f.First[0], groups, f.Lo, f.Hi)
+		depthwiseFloatAVX512(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, count, &f.W[0], &f.First[0], groups,
+			f.Lo, f.Hi)
 	} else {
-		depthwiseFloatAVX2(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, count, &f.W[0], &f.First[0], groups, f.Lo, f.Hi)
+		depthwiseFloatAVX2(&y[0], 4*to, &x[0], 4*from, positions, &f.Taps[0].X, count, &f.W[0], &f.First[0], groups,
+			f.Lo, f.Hi)
 	}
 	return true
 }

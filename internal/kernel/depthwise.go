@@ -44,7 +44,8 @@ func (b *ByteWindow) Slide(dst, x []byte, positions, step int) {
 	within("w", len(b.W), DepthwiseWeights(channels, len(b.At)))
 	for _, a := range b.At {
 		if a < 0 || int(a)+(positions-1)*step+channels > len(x) {
-			panic(fmt.Sprintf("kernel: %d positions of %d channels from %d on are not within %d", positions, channels, a, len(x)))
+			panic(fmt.Sprintf("kernel: %d positions of %d channels from %d on are not within %d", positions, channels,
+				a, len(x)))
 		}
 	}
 	b.plain(dst, x, positions, step, b.bulk(dst, x, positions, step))
@@ -93,7 +94,8 @@ func (f *FloatWindow) Slide(y []float32, to int, x []float32, from, positions in
 	within("y", len(y), (positions-1)*to+channels)
 	for _, t := range f.Taps {
 		if t.X < 0 || t.X+(positions-1)*from+channels > len(x) || t.W < 0 || t.W+channels > len(f.W) {
-			panic(fmt.Sprintf("kernel: tap %v of %d positions %d apart is not within %d inputs, %d weights", t, positions, from, len(x), len(f.W)))
+			panic(fmt.Sprintf("kernel: tap %v of %d positions %d apart is not within %d inputs, %d weights", t,
+				positions, from, len(x), len(f.W)))
 		}
 	}
 	if !f.bulk(y, to, x, from, positions) {

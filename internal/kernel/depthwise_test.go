@@ -38,7 +38,8 @@ func FuzzByteWindow(f *testing.F) {
 		b.Slide(got, x, places, step)
 		b.plain(want, x, places, step, 0)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d channels, %d positions, %d apart, taps %v: got %v, want %v", channels, places, step, at, got, want)
+			t.Errorf("%d channels, %d positions, %d apart, taps %v: got %v, want %v", channels, places, step, at, got,
+				want)
 		}
 	})
 }
@@ -52,7 +53,8 @@ func FuzzFloatWindow(f *testing.F) {
 		channels := int(groups%8) * DepthwiseGroup
 		places, from, to := int(positions), r.IntN(70), channels+r.IntN(20)
 		x := random(r, max(places-1, 0)*from+channels+r.IntN(200))
-		b := &FloatWindow{make([]Tap, taps%26), random(r, channels+r.IntN(200)), random(r, channels), -1.5 - r.Float32(), 2}
+		b := &FloatWindow{make([]Tap, taps%26), random(r, channels+r.IntN(200)), random(r, channels),
+			-1.5 - r.Float32(), 2}
 		for i := range b.Taps {
 			b.Taps[i] = Tap{r.IntN(len(x) - max(places-1, 0)*from - channels + 1), r.IntN(len(b.W) - channels + 1)}
 		}
@@ -61,7 +63,8 @@ func FuzzFloatWindow(f *testing.F) {
 		b.Slide(got, to, x, from, places)
 		b.plain(want, to, x, from, places)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d positions, %d apart, of %d channels, taps %v: got %v, want %v", places, from, channels, b.Taps, got, want)
+			t.Errorf("%d positions, %d apart, of %d channels, taps %v: got %v, want %v", places, from, channels,
+				b.Taps, got, want)
 		}
 	})
 }

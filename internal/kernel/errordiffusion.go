@@ -7,7 +7,8 @@ const maxShift = 0.25
 // error diffusion: carry is the accumulated error of the preceding rows; all numbers are shifted down by a fraction of
 // it before rounding, by a quarter of a step at most; zeros stay zeros. The errors of these rows are added to carry.
 // Values must be finite and at most 2^20 steps.
-func BalanceBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange) {
+func BalanceBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32,
+	carry *[BlockCols]float32, c IntRange) {
 	c.check()
 	checkRows(len(x), BlockCols)
 	rows := len(x) / BlockCols
@@ -21,7 +22,8 @@ func BalanceBlock(dst []byte, stride int, x []float32, scale *[BlockCols]float32
 	}
 }
 
-func balanceBlockGo(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32, carry *[BlockCols]float32, c IntRange, fraction float32) {
+func balanceBlockGo(dst []byte, stride int, x []float32, scale *[BlockCols]float32, zero *[BlockCols]int32,
+	carry *[BlockCols]float32, c IntRange, fraction float32) {
 	for j, s := range scale {
 		lean := min(max(float32(carry[j]*fraction)/s, -maxShift), maxShift)
 		lo, hi := float32(c.Lo-zero[j]), float32(c.Hi-zero[j])

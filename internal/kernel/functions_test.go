@@ -27,7 +27,8 @@ var unaryFunctions = []unaryFunction{
 	{"Relu", Relu, relu, func(x float64) float64 { return math.Max(x, 0) }, 0},
 	{"HardSwish", HardSwish, hardSwish, refHardSwish, 0.501},
 	{"Sqrt", Sqrt, sqrt, math.Sqrt, 0.501},
-	{"Reciprocal", Reciprocal, func(x float32) float32 { return 1 / x }, func(x float64) float64 { return 1 / x }, 0.501},
+	{"Reciprocal", Reciprocal, func(x float32) float32 { return 1 / x }, func(x float64) float64 { return 1 / x },
+		0.501},
 	{"Exp", Exp, expGo, math.Exp, 0.6},
 	{"Sigmoid", Sigmoid, sigmoidGo, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 0.6},
 	{"Silu", Silu, siluGo, limitAtMinusInf(func(x float64) float64 { return x / (1 + math.Exp(-x)) }), 3},
@@ -36,7 +37,10 @@ var unaryFunctions = []unaryFunction{
 	{"Erf", Erf, erfGo, math.Erf, 0.6},
 	{"Tanh", Tanh, tanhGo, math.Tanh, 0.6},
 	{"Log", Log, logGo, math.Log, 0.6},
-	{"Softplus", Softplus, softplusGo, func(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, 0.6},
+	{"Softplus", Softplus, softplusGo, func(x float64) float64 {
+		return math.Max(x, 0) +
+			math.Log1p(math.Exp(-math.Abs(x)))
+	}, 0.6},
 	{"Sin", Sin, sinGo, math.Sin, 0.6},
 	{"Cos", Cos, cosGo, math.Cos, 0.6},
 }

@@ -35,7 +35,8 @@ func geluGo(x float32) float32 {
 	r, k := reduce32(float32(square * -0.5))
 	// The error of the rounded square.
 	r = fma32(-0.5, fma32(a, a, -square), r)
-	m := float32(horner32(r, siluTable[siluSeries:])*horner32(a, millsTable[millsAbove:millsBelow])) / horner32(a, millsTable[millsBelow:])
+	m := float32(horner32(r, siluTable[siluSeries:])*horner32(a, millsTable[millsAbove:millsBelow])) / horner32(a,
+		millsTable[millsBelow:])
 	if math.Signbit(float64(x)) {
 		return scaled(float32(x*m), k)
 	}

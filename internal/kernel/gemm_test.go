@@ -176,7 +176,8 @@ func panics(f func()) (did bool) {
 
 func BenchmarkGemmFloat(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, s := range []struct{ m, n, k int }{{1, 4096, 256}, {2, 4096, 256}, {4, 4096, 256}, {6, 512, 256}, {96, 512, 64}, {96, 512, 256}, {192, 1024, 512}} {
+	for _, s := range []struct{ m, n, k int }{{1, 4096, 256}, {2, 4096, 256}, {4, 4096, 256}, {6, 512, 256},
+		{96, 512, 64}, {96, 512, 256}, {192, 1024, 512}} {
 		p := newProduct(r, s.m, s.n, s.k)
 		for left, name := range []string{"rows", "columns", "strips"} {
 			b.Run(fmt.Sprintf("%dx%dx%d/%s", s.m, s.n, s.k, name), func(b *testing.B) {

@@ -67,7 +67,8 @@ func (g *gemmAt) edge(j int) {
 	}
 	for i := 0; i < g.m; i += GemmAtRows {
 		i := min(i, g.m-GemmAtRows)
-		strip := gemmAt{x: g.x[i*g.row:], row: g.row, at: g.at, b: g.panel(j), m: GemmAtRows, n: GemmPanel, finish: g.finish}
+		strip := gemmAt{x: g.x[i*g.row:], row: g.row, at: g.at, b: g.panel(j), m: GemmAtRows, n: GemmPanel,
+			finish: g.finish}
 		strip.strips(0, GemmAtRows, 1, 0, GemmPanel, tile[:], GemmPanel, &bias[0])
 		for r := range GemmAtRows {
 			copy(g.c[(i+r)*g.ldc+j:][:g.n-j], tile[r*GemmPanel:])

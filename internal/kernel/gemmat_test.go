@@ -32,7 +32,8 @@ func FuzzGemmAt(f *testing.F) {
 		got := gaussian(r, m*ldc)
 		want, twin := slices.Clone(got), slices.Clone(got)
 		GemmAt(got, ldc, x, row, at, b, m, n, finish)
-		GemmFinished(want, ldc, GemmA{a, GemmRows() * k, k, 1}, GemmB{Data: b, Panel: k * GemmPanel, K: GemmPanel}, m, n, k, false, finish)
+		GemmFinished(want, ldc, GemmA{a, GemmRows() * k, k, 1}, GemmB{Data: b, Panel: k * GemmPanel, K: GemmPanel}, m,
+			n, k, false, finish)
 		if !slices.Equal(got, want) {
 			t.Errorf("%d×%d products of %d: got %v, want %v", m, n, k, got, want)
 		}

@@ -82,11 +82,13 @@ func (t *finishedTile) rows(i, rows, strips int) {
 	case tileShape{12, 16}:
 		gemmFinish12x16AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
 	case tileShape{12, 32}:
-		gemmFinish12x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1, next.at, next.second, next.lines)
+		gemmFinish12x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1,
+			next.at, next.second, next.lines)
 	case tileShape{8, 16}:
 		gemmFinish8x16AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
 	case tileShape{8, 32}:
-		gemmFinish8x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1, next.at, next.second, next.lines)
+		gemmFinish8x32AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1,
+			next.at, next.second, next.lines)
 	case tileShape{4, 16}:
 		gemmFinish4x16AVX512(strips, t.k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, m0, m1)
 	case tileShape{4, 32}:

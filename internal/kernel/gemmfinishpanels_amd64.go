@@ -99,11 +99,13 @@ func (p finishedPanels) edge(i, j, rows int) {
 func (p finishedPanels) call(shape tileShape, i, j, strips int, c *float32, ldc, add int, bias *float32) {
 	a, b := &p.a.Data[i/gemmTall*p.a.Strip+i%gemmTall*p.a.Row], &p.b.Data[j/GemmPanel*p.b.Panel]
 	aStrip := 4 * p.a.Strip * max(shape.rows/gemmTall, 1)
-	k, aRow, aK, bK, bPanel, cRow, lo, hi := p.k, 4*p.a.Row, 4*p.a.K, 4*p.b.K, 4*p.b.Panel, 4*ldc, p.finish.Lo, p.finish.Hi
+	k, aRow, aK, bK, bPanel, cRow, lo, hi := p.k, 4*p.a.Row, 4*p.a.K, 4*p.b.K, 4*p.b.Panel, 4*ldc, p.finish.Lo,
+		p.finish.Hi
 	switch shape {
 	case tileShape{6, 16}:
 		next := p.prefetch(i, j, GemmPanel)
-		gemmFinish6x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, next.at, next.lines)
+		gemmFinish6x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi, next.at,
+			next.lines)
 	case tileShape{5, 16}:
 		gemmFinish5x16AVX2(strips, k, a, aRow, aK, aStrip, b, bK, bPanel, c, cRow, add, bias, lo, hi)
 	case tileShape{4, 16}:

@@ -48,7 +48,8 @@ func randomBytes(r *rand.Rand, n int) []byte {
 // kernel returns the call for p, with its own c and elements of b as int8, and the remaining offset of a.
 func (p *intProduct) kernel(width int) (g *gemmInt, left int32) {
 	k4 := (p.k + GemmQuad - 1) / GemmQuad * GemmQuad
-	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, first: p.row, lda: k4 * width, width: width, panel: k4 * GemmPanel, m: p.m, n: p.n, k: k4}
+	g = &gemmInt{c: slices.Clone(p.c), ldc: p.ldc, first: p.row, lda: k4 * width, width: width, panel: k4 * GemmPanel,
+		m: p.m, n: p.n, k: k4}
 	if p.row == nil {
 		g.first, g.ldFirst = addedTo(g.c, g.ldc, p.add)
 	}
@@ -157,14 +158,17 @@ func TestGemmIntRowsAreTheTwin(t *testing.T) {
 			}
 			widenRows(got, to, src, from, n, signed, zero, gotSums[:])
 			widenRows(inPlace, to, inPlace[n:], to, n, signed, zero, inPlaceSums[:])
-			if gotSums != wantSums || inPlaceSums != wantSums || !slices.Equal(got, want) || !slices.Equal(inPlace, want) {
-				t.Errorf("%d elements, signed %v: widened to %v with sums %d, in place %v with %d, want %v with %d", n, signed, got, gotSums, inPlace, inPlaceSums, want, wantSums)
+			if gotSums != wantSums || inPlaceSums != wantSums || !slices.Equal(got, want) ||
+				!slices.Equal(inPlace, want) {
+				t.Errorf("%d elements, signed %v: widened to %v with sums %d, in place %v with %d, want %v with %d",
+					n, signed, got, gotSums, inPlace, inPlaceSums, want, wantSums)
 			}
 			flipped := make([]byte, n)
 			sum, left := flipRow(flipped, src[:n], signed, zero)
 			for i, b := range flipped {
 				if want := byte(element(src[i], signed) - zero + left); b != want || sum != wantSums[0] {
-					t.Errorf("%d elements, signed %v: element %d is flipped to %d with sum %d, want %d with %d", n, signed, i, b, sum, want, wantSums[0])
+					t.Errorf("%d elements, signed %v: element %d is flipped to %d with sum %d, want %d with %d", n,
+						signed, i, b, sum, want, wantSums[0])
 				}
 			}
 		}
@@ -212,7 +216,8 @@ func FuzzRequantizePairs(f *testing.F) {
 		p := newIntProduct(r, 1+int(m%40), 1+int(n), int(k))
 		p.halvePairs()
 		g, _ := p.kernel(1)
-		q := Requantization{Scale: random(r, p.n), Bias: random(r, p.n), Zero: int32(r.IntN(100)), Levels: IntRange{3, 200}}
+		q := Requantization{Scale: random(r, p.n), Bias: random(r, p.n), Zero: int32(r.IntN(100)),
+			Levels: IntRange{3, 200}}
 		if signed {
 			q.Levels = IntRange{-128, 100}
 		}
@@ -293,8 +298,10 @@ func TestPairRows(t *testing.T) {
 				want[at] = byte(v + left)
 				sum += v
 			}
-			if got, inPlace := got[i*to:][:n], inPlace[i*to:][:n]; !slices.Equal(got, want) || !slices.Equal(inPlace, want) || sums[i] != sum {
-				t.Errorf("row %d of %d elements: %v with sum %d, in place %v, want %v with %d", i, n, got, sums[i], inPlace, want, sum)
+			if got, inPlace := got[i*to:][:n], inPlace[i*to:][:n]; !slices.Equal(got, want) ||
+				!slices.Equal(inPlace, want) || sums[i] != sum {
+				t.Errorf("row %d of %d elements: %v with sum %d, in place %v, want %v with %d", i, n, got, sums[i],
+					inPlace, want, sum)
 			}
 		}
 	}
@@ -360,7 +367,8 @@ func TestGemmIntPanicsOnShortSlices(t *testing.T) {
 
 func BenchmarkGemmInt(b *testing.B) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, s := range []struct{ m, n, k int }{{1, 4096, 1024}, {2, 4096, 1024}, {4, 4096, 1024}, {6, 512, 256}, {96, 512, 256}, {120, 512, 1024}, {128, 768, 768}} {
+	for _, s := range []struct{ m, n, k int }{{1, 4096, 1024}, {2, 4096, 1024}, {4, 4096, 1024}, {6, 512, 256},
+		{96, 512, 256}, {120, 512, 1024}, {128, 768, 768}} {
 		for _, width := range []int{GemmIntWidth(), 1} {
 			b.Run(fmt.Sprintf("%dx%dx%d/width=%d", s.m, s.n, s.k, width), func(b *testing.B) {
 				g, _ := newIntProduct(r, s.m, s.n, s.k).kernel(width)

@@ -25,7 +25,8 @@ func GemmPairs(c []int32, ldc int, a []byte, lda int, b []byte, panel int, m, n,
 // RequantizePairs requantizes first + a·b, the product of GemmPairs, of whose columns q has the scales. Rows of first
 // are ldFirst elements apart, 0 if all rows of the product start with the same sums. work is scratch memory for m rows
 // of sums; it may be first.
-func RequantizePairs(dst []byte, to int, q Requantization, first []int32, ldFirst int, work []int32, a []byte, lda int, b []byte, panel, m, k int) {
+func RequantizePairs(dst []byte, to int, q Requantization, first []int32, ldFirst int, work []int32, a []byte,
+	lda int, b []byte, panel, m, k int) {
 	n := len(q.Scale)
 	if m <= 0 || n == 0 {
 		return

@@ -59,8 +59,10 @@ func (p *requantizedPairs) bulk() (cols int) {
 
 // strips computes strips of four rows from row i on, of the panel of column j.
 func (p *requantizedPairs) strips(i, strips, j int) {
-	requantizePairs4x16AVX2(strips, p.k/GemmQuad, &p.a[i*p.lda], p.lda, &p.b[j/GemmPanel*p.panel], &p.first[i*p.ldFirst+j], 4*p.ldFirst,
-		&p.dst[i*p.to+j], p.to, &p.q.Scale[j], &p.q.Bias[j], p.q.Zero-roundShiftBits, both16(p.q.Levels.Lo), both16(p.q.Levels.Hi))
+	requantizePairs4x16AVX2(strips, p.k/GemmQuad, &p.a[i*p.lda], p.lda, &p.b[j/GemmPanel*p.panel],
+		&p.first[i*p.ldFirst+j], 4*p.ldFirst,
+		&p.dst[i*p.to+j], p.to, &p.q.Scale[j], &p.q.Bias[j], p.q.Zero-roundShiftBits, both16(p.q.Levels.Lo),
+		both16(p.q.Levels.Hi))
 }
 
 // shuffleBulk shuffles rows of n bytes, a multiple of PairWindow, if the CPU has the instructions.

@@ -5,8 +5,9 @@ package kernel
 import "golang.org/x/sys/cpu"
 
 var (
-	hasFMA    = hasAVX2 && cpu.X86.HasFMA
-	hasAVX512 = hasFMA && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL // only the first Xeon Phis lack the latter two
+	hasFMA = hasAVX2 && cpu.X86.HasFMA
+	// only the first Xeon Phis lack the latter two
+	hasAVX512 = hasFMA && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL
 )
 
 // gemmTall is the rows of the largest tile in AVX2; in AVX-512 it is twice that.
@@ -161,7 +162,8 @@ func (g *gemm) multiply(i, j, rows, wide int, c *float32, ldc, add int) {
 }
 
 // gemmWideTile calls the tile of this shape in AVX-512.
-func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow, add int, next prefetch) {
+func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, bK, bPanel int, c *float32, cRow,
+	add int, next prefetch) {
 	switch shape {
 	case tileShape{4, 32}:
 		gemm4x32AVX512(k, a, aRow, aK, b, bK, bPanel, c, cRow, add)

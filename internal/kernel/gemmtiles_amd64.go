@@ -43,7 +43,8 @@ func (g *gemmInt) byTiles() {
 	}
 	// Fewer than 64 elements of k are left, which VPDPBUSD adds to the same sums.
 	if whole := steps * amxBytes; whole < g.k {
-		(&gemmInt{g.c, g.ldc, g.c, g.ldc, g.a[whole:], g.lda, g.width, g.b[whole*GemmPanel:], g.panel, g.m, g.n, g.k - whole}).byBytes()
+		(&gemmInt{g.c, g.ldc, g.c, g.ldc, g.a[whole:], g.lda, g.width, g.b[whole*GemmPanel:], g.panel, g.m, g.n,
+			g.k - whole}).byBytes()
 	}
 }
 
@@ -61,7 +62,8 @@ func (g *gemmInt) tiles(i, down, j, steps int) {
 	if g.first != nil {
 		first, firstRow = &g.first[i*g.ldFirst+j], 4*g.ldFirst
 	}
-	multiplyTiles(shape, &config, (down-i)/high, steps, &g.a[i*g.lda], g.lda, &g.b[j/GemmPanel*g.panel], g.panel, &g.c[i*g.ldc+j], 4*g.ldc, first, firstRow)
+	multiplyTiles(shape, &config, (down-i)/high, steps, &g.a[i*g.lda], g.lda, &g.b[j/GemmPanel*g.panel], g.panel,
+		&g.c[i*g.ldc+j], 4*g.ldc, first, firstRow)
 }
 
 // newTileConfig is the configuration of the tiles of a strip of high rows and wide columns.
@@ -82,7 +84,8 @@ func newTileConfig(high, wide int) (c tileConfig, shape tileShape) {
 }
 
 // multiplyTiles calls by name, like multiply of float32.
-func multiplyTiles(shape tileShape, config *tileConfig, strips, steps int, a *byte, aRow int, b *byte, bPanel int, c *int32, cRow int, first *int32, firstRow int) {
+func multiplyTiles(shape tileShape, config *tileConfig, strips, steps int, a *byte, aRow int, b *byte, bPanel int,
+	c *int32, cRow int, first *int32, firstRow int) {
 	switch shape {
 	case tileShape{1, 1}:
 		gemmTiles1x1AMX(&config.palette, strips, steps, a, aRow, b, bPanel, c, cRow, first, firstRow)

@@ -35,7 +35,8 @@ func isFresh(t *testing.T) {
 	_, family, _ := strings.Cut(t.Name(), "/")
 	assembly := filepath.Join(t.TempDir(), family+"_amd64.s")
 	stubs := strings.TrimSuffix(assembly, ".s") + ".go"
-	if out, err := run(t, "run", ".", "-family", family, "-pkg", "kernel", "-out", assembly, "-stubs", stubs); err != nil {
+	if out, err := run(t, "run", ".", "-family", family, "-pkg", "kernel", "-out", assembly,
+		"-stubs", stubs); err != nil {
 		t.Fatalf("generator: %v\n%s", err, out)
 	}
 	for _, fresh := range []string{assembly, stubs} {

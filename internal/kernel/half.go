@@ -74,7 +74,8 @@ func TransposeHalves(dst []float32, dstStride int, src []uint16, srcStride, rows
 		n := min(halfSquare, cols-c)
 		done := transposeHalvesBulk(dst[c*dstStride:], dstStride, src[c:], srcStride, rows, n)
 		for r := done; r < rows; r += halfSquare {
-			transposeHalvesGo(dst[c*dstStride+r:], dstStride, src[r*srcStride+c:], srcStride, min(halfSquare, rows-r), n)
+			transposeHalvesGo(dst[c*dstStride+r:], dstStride, src[r*srcStride+c:], srcStride, min(halfSquare, rows-r),
+				n)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func FuzzPackHalvesAt(f *testing.F) {
 		PackHalvesAt(got, x, at, reach, first, wide, step, keep)
 		packHalvesAtGo(want, x, at, first, wide, step, keep)
 		if !sameBits(got, want) {
-			t.Errorf("%d elements, %d apart, at lane %d of rows at %v: got %v, want %v", wide, step, first, at, got, want)
+			t.Errorf("%d elements, %d apart, at lane %d of rows at %v: got %v, want %v", wide, step, first, at, got,
+				want)
 		}
 	})
 }

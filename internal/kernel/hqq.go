@@ -16,7 +16,8 @@ func ShrinkBlock(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]floa
 	}
 }
 
-func shrinkBlockGo(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda, fraction float32) {
+func shrinkBlockGo(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda,
+	fraction float32) {
 	var sum [BlockCols]float32
 	for ; len(x) > 0; x = x[BlockCols:] {
 		for j, v := range x[:BlockCols] {

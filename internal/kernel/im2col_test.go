@@ -65,7 +65,8 @@ func FuzzPackLanesAt(f *testing.F) {
 		PackLanesAt(got, x, at, reach, first, wide, step, keep)
 		packLanesAtGo(want, x, at, first, wide, step, keep)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d elements, %d apart, at lane %d of rows at %v: got %v, want %v", wide, step, first, at, got, want)
+			t.Errorf("%d elements, %d apart, at lane %d of rows at %v: got %v, want %v", wide, step, first, at, got,
+				want)
 		}
 	})
 }

@@ -188,7 +188,8 @@ func dequantizeInt32ColsBulk(dst []float32, q []int32, scale, bias []float32) (c
 
 func (s *AdamStep) bulk(w, g, m, v []float32) (n int) {
 	if n = whole(len(w)); n > 0 {
-		adamAVX2(&w[0], &g[0], &m[0], &v[0], n, s.Coupled, s.Rest1, s.Rest2, s.Beta2, s.Correction, s.Epsilon, s.Shrink, s.Rate)
+		adamAVX2(&w[0], &g[0], &m[0], &v[0], n, s.Coupled, s.Rest1, s.Rest2, s.Beta2, s.Correction, s.Epsilon,
+			s.Shrink, s.Rate)
 	}
 	return n
 }

@@ -22,7 +22,8 @@ func FuzzMaxBytes(f *testing.F) {
 		m.Slide(got, x, places, step)
 		m.plain(want, x, places, step, 0)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d channels, %d positions, %d apart, taps %v: got %v, want %v", channels, places, step, m.At, got, want)
+			t.Errorf("%d channels, %d positions, %d apart, taps %v: got %v, want %v", channels, places, step, m.At,
+				got, want)
 		}
 	})
 }

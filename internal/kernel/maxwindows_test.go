@@ -18,7 +18,8 @@ func FuzzMaxWindows(f *testing.F) {
 			taps = 3
 		}
 		x := random(r, span+r.IntN(300))
-		special := []float64{math.NaN(), math.Copysign(math.NaN(), -1), math.Inf(-1), math.Inf(1), 0, math.Copysign(0, -1)}
+		special := []float64{math.NaN(), math.Copysign(math.NaN(), -1), math.Inf(-1), math.Inf(1), 0,
+			math.Copysign(0, -1)}
 		for range r.IntN(len(x)/2 + 1) {
 			x[r.IntN(len(x))] = float32(special[r.IntN(len(special))])
 		}

@@ -73,9 +73,11 @@ func checkNormalizations(t *testing.T, x []float32) {
 	for _, c := range []struct {
 		twin, run func()
 	}{
-		{func() { scaleShiftAboutGo(want, x, gamma, beta, mean, inv) }, func() { LayerNorm(got, got, gamma, beta, 0.5) }},
+		{func() { scaleShiftAboutGo(want, x, gamma, beta, mean, inv) },
+			func() { LayerNorm(got, got, gamma, beta, 0.5) }},
 		{func() { scaleAboutGo(want, x, gamma, mean, inv) }, func() { LayerNorm(got, got, gamma, nil, 0.5) }},
-		{func() { scaleAboutGo(want, x, gamma, 0, 1/math.Sqrt(ReduceSumSquare(x)/float64(len(x))+0.5)) }, func() { RMSNorm(got, got, gamma, 0.5) }},
+		{func() { scaleAboutGo(want, x, gamma, 0, 1/math.Sqrt(ReduceSumSquare(x)/float64(len(x))+0.5)) },
+			func() { RMSNorm(got, got, gamma, 0.5) }},
 	} {
 		copy(got, x)
 		c.run()

@@ -108,7 +108,8 @@ func mergePlanes2Go(dst, p0, p1 []byte, turn bool) {
 
 func splitPlanes4Go(p0, p1, p2, p3, src []byte, turn bool) {
 	for len(p0) >= 8 && len(p1) >= 8 && len(p2) >= 8 && len(p3) >= 8 && len(src) >= 32 {
-		a, b, c, d := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:]), binary.LittleEndian.Uint64(src[16:]), binary.LittleEndian.Uint64(src[24:])
+		a, b, c, d := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:]),
+			binary.LittleEndian.Uint64(src[16:]), binary.LittleEndian.Uint64(src[24:])
 		if turn {
 			a, b, c, d = turn4(a), turn4(b), turn4(c), turn4(d)
 		}
@@ -131,7 +132,8 @@ func splitPlanes4Go(p0, p1, p2, p3, src []byte, turn bool) {
 
 func mergePlanes4Go(dst, p0, p1, p2, p3 []byte, turn bool) {
 	for len(p0) >= 8 && len(p1) >= 8 && len(p2) >= 8 && len(p3) >= 8 && len(dst) >= 32 {
-		w, x, y, z := binary.LittleEndian.Uint64(p0), binary.LittleEndian.Uint64(p1), binary.LittleEndian.Uint64(p2), binary.LittleEndian.Uint64(p3)
+		w, x, y, z := binary.LittleEndian.Uint64(p0), binary.LittleEndian.Uint64(p1), binary.LittleEndian.Uint64(p2),
+			binary.LittleEndian.Uint64(p3)
 		for i := range 2 {
 			low, high := spread8(w)|spread8(x)<<8, spread8(y)|spread8(z)<<8
 			a, b := spread16(low)|spread16(high)<<16, spread16(low>>32)|spread16(high>>32)<<16

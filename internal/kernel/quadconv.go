@@ -41,7 +41,8 @@ func (q *QuadConv) Slide(dst []byte, to int, x []byte, positions, step, lo, hi i
 		return
 	}
 	if lo%GemmPanel != 0 || hi > q.Channels || to < hi || step < 0 || len(q.Runs) == 0 {
-		panic(fmt.Sprintf("kernel: channels %d to %d of %d, positions %d and %d apart, %d runs", lo, hi, q.Channels, to, step, len(q.Runs)))
+		panic(fmt.Sprintf("kernel: channels %d to %d of %d, positions %d and %d apart, %d runs", lo, hi, q.Channels,
+			to, step, len(q.Runs)))
 	}
 	checkQuads(q.Channels, q.First, q.Q)
 	within("w", len(q.W), (hi+GemmPanel-1)/GemmPanel*GemmPanel*GemmQuad*q.quads())

@@ -81,7 +81,8 @@ func (q *QuadConv) strips(e quadEpilogue, high, strips int, dst []byte, to int, 
 	case tileShape{8, 32}:
 		f = quadConv8x32AVX512
 	}
-	f(strips, &x[0], step, &q.Runs[0].At, len(q.Runs), w, panel, &q.First[j], &dst[0], to, mask, &q.Q.Scale[j], &q.Q.Bias[j], e.zero, e.lo, e.hi, e.flip)
+	f(strips, &x[0], step, &q.Runs[0].At, len(q.Runs), w, panel, &q.First[j], &dst[0], to, mask, &q.Q.Scale[j],
+		&q.Q.Bias[j], e.zero, e.lo, e.hi, e.flip)
 }
 
 // bulk computes everything and reports true if the CPU has the instructions. Windows of Positions that read adjacent
@@ -112,7 +113,8 @@ func (q *QuadWindow) blocks(e quadEpilogue, dst, x []byte, positions, step, to, 
 	// Only stores are masked. Parameters are in whole vectors, as a load with a mask of bytes takes an instruction
 	// more: 6.1 instead of 5.2 outputs/ns.
 	mask := ^uint64(0) >> (-n % QuadBlock & (QuadBlock - 1))
-	quadWindowAVX512(&dst[0], to, &x[0], step, positions, &q.At[0], len(q.At)/GemmQuad, &q.W[0], &q.First[0], (n+QuadBlock-1)/QuadBlock, mask,
+	quadWindowAVX512(&dst[0], to, &x[0], step, positions, &q.At[0], len(q.At)/GemmQuad, &q.W[0], &q.First[0],
+		(n+QuadBlock-1)/QuadBlock, mask,
 		&q.Q.Scale[0], &q.Q.Bias[0], e.zero, e.lo, e.hi, e.flip)
 }
 

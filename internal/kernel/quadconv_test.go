@@ -39,7 +39,8 @@ func FuzzQuadConv(f *testing.F) {
 		q.Slide(got, to, x, places, step, lo, hi)
 		q.plain(want, to, x, places, step, lo, hi)
 		if !slices.Equal(got, want) {
-			t.Errorf("channels %d to %d, %d positions, %d apart, runs %v: got %v, want %v", lo, hi, places, step, q.Runs, got, want)
+			t.Errorf("channels %d to %d, %d positions, %d apart, runs %v: got %v, want %v", lo, hi, places, step,
+				q.Runs, got, want)
 		}
 	})
 }
@@ -63,7 +64,8 @@ func FuzzQuadWindow(f *testing.F) {
 		if r.IntN(2) == 0 {
 			step = n // windows that read adjacent bytes
 		}
-		q := &QuadWindow{Channels: n, Positions: together, At: make([]int64, 4+taps&^3%16), First: integers(r, all), Q: quadRequantization(r, all, signed)}
+		q := &QuadWindow{Channels: n, Positions: together, At: make([]int64, 4+taps&^3%16), First: integers(r, all),
+			Q: quadRequantization(r, all, signed)}
 		last := 0
 		for i := range q.At {
 			q.At[i] = int64(r.IntN(500))
@@ -88,7 +90,8 @@ func FuzzQuadWindow(f *testing.F) {
 		q.Slide(got, x, places, step)
 		q.plain(want, x, places, step)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d channels, %d of %d positions together, %d apart, taps %v: got %v, want %v", n, together, places, step, q.At, got, want)
+			t.Errorf("%d channels, %d of %d positions together, %d apart, taps %v: got %v, want %v", n, together,
+				places, step, q.At, got, want)
 		}
 	})
 }

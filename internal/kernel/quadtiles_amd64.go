@@ -32,7 +32,8 @@ func (q *QuadConv) byTiles(e quadEpilogue, dst []byte, to int, x []byte, positio
 	for p := 0; p < positions; p += quadTall {
 		rows := min(quadTall, positions-p)
 		q.sum(sums[:], x[p*step:], rows, step, j, cols)
-		quadRowsAVX512(rows, &sums[0], &dst[p*to+j], to, uint32(1)<<cols-1, &q.Q.Scale[j], &q.Q.Bias[j], e.zero, e.lo, e.hi, e.flip)
+		quadRowsAVX512(rows, &sums[0], &dst[p*to+j], to, uint32(1)<<cols-1, &q.Q.Scale[j], &q.Q.Bias[j], e.zero, e.lo,
+			e.hi, e.flip)
 	}
 }
 

@@ -118,7 +118,8 @@ func FuzzQuantized(f *testing.F) {
 		sums := gaussian(r, GemmPanel*count)
 		want := slices.Clone(sums)
 		for i := range count {
-			GemmFloat(want[i*GemmPanel:], GemmPanel, GemmA{Data: a, Row: len(a), K: 1}, GemmB{Data: q.panel(last+i, k0, k1), K: GemmPanel}, 1, GemmPanel, len(a), false)
+			GemmFloat(want[i*GemmPanel:], GemmPanel, GemmA{Data: a, Row: len(a), K: 1},
+				GemmB{Data: q.panel(last+i, k0, k1), K: GemmPanel}, 1, GemmPanel, len(a), false)
 		}
 		clear(sums)
 		q.Row(sums, a, last, k0, k1)

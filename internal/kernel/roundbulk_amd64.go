@@ -16,7 +16,8 @@ func roundSearchBulk(r *RoundResult, x []float32, stride int, weight []float32, 
 		return true
 	case hasAVX2:
 		for j := 0; j < RoundLanes; j += 8 {
-			roundSearchAVX2(&r.Low[j], &space.Low, &x[j], 4*stride, &weight[0], len(weight), f, n, s.Refits, s.Symmetric)
+			roundSearchAVX2(&r.Low[j], &space.Low, &x[j], 4*stride, &weight[0], len(weight), f, n, s.Refits,
+				s.Symmetric)
 		}
 		return true
 	}

@@ -19,7 +19,8 @@ func rounding(r *rand.Rand, rows, stride int) (x, weight []float32, s RoundSpace
 			x[i] = float32(r.IntN(9)) / 2 // exactly between two levels
 		}
 	}
-	s = RoundSpace{Low: float32(-r.IntN(9)), High: float32(1 + r.IntN(9)), Symmetric: r.IntN(2) == 0, Refits: 1 + r.IntN(3)}
+	s = RoundSpace{Low: float32(-r.IntN(9)), High: float32(1 + r.IntN(9)), Symmetric: r.IntN(2) == 0,
+		Refits: 1 + r.IntN(3)}
 	for range 1 + r.IntN(12) {
 		s.Fractions = append(s.Fractions, 0.3+r.Float32())
 	}
@@ -81,7 +82,8 @@ func TestRoundSearchIsSquaredError(t *testing.T) {
 		cost := func(j int, scale, zero float32) (sum float64) {
 			for i, w := range weight {
 				v := float64(x[i*stride+j])
-				q := min(max(math.RoundToEven(float64(float32(x[i*stride+j]*(1/scale)))), float64(s.Low-zero)), float64(s.High-zero))
+				q := min(max(math.RoundToEven(float64(float32(x[i*stride+j]*(1/scale)))), float64(s.Low-zero)),
+					float64(s.High-zero))
 				d := v - q*float64(scale)
 				sum += float64(w) * d * d
 			}
@@ -95,7 +97,8 @@ func TestRoundSearchIsSquaredError(t *testing.T) {
 			}
 			least, full := cost(j, got.Scale[j], got.Zero[j]), 0.0
 			scale, zero := s.over(got.Low[j], got.High[j])
-			if full = cost(j, scale, zero); math.Abs(least-float64(got.Least[j])) > 1e-5*least+1e-30 || least > full*(1+1e-5) {
+			if full = cost(j, scale, zero); math.Abs(least-float64(got.Least[j])) > 1e-5*least+1e-30 ||
+				least > full*(1+1e-5) {
 				t.Fatalf("column %d costs %v, %v in float64, with the full range %v", j, got.Least[j], least, full)
 			}
 		}
@@ -129,7 +132,8 @@ func FuzzRoundErrors(f *testing.F) {
 			zero[j] = c.Lo + r.Int32N(c.Hi-c.Lo+1)
 			x[j] *= float32(math.Ldexp(1, r.IntN(20)-8))
 		}
-		got, want, gotErrors, wantErrors := make([]byte, cols), make([]byte, cols), make([]float32, cols), make([]float32, cols)
+		got, want, gotErrors, wantErrors := make([]byte, cols), make([]byte, cols), make([]float32, cols),
+			make([]float32, cols)
 		RoundErrors(got, gotErrors, x, w, scale, zero, c)
 		roundErrorsGo(want, wantErrors, x, w, scale, zero, c)
 		if !slices.Equal(got, want) || !slices.Equal(gotErrors, wantErrors) {

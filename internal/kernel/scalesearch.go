@@ -67,7 +67,8 @@ func searchBlockGo(scale, zero, best *[BlockCols]float32, x []float32, base, mid
 }
 
 // try updates the columns in which the step of factor f is better.
-func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []float32, base, mid, squares *[BlockCols]float32) {
+func (g *BlockGrid) try(f float32, scale, zero, best *[BlockCols]float32, x []float32, base, mid,
+	squares *[BlockCols]float32) {
 	var inv, at, lo, hi, qq, qx [BlockCols]float32
 	for j := range inv {
 		inv[j] = 1 / float32(base[j]*f)

@@ -6,7 +6,8 @@ import "math/bits"
 
 func (f SmallFloat) codesBulk(dst []byte, x []float32, scale float32) (n int) {
 	if n = whole(len(x)); n > 0 {
-		smallCodesAVX2(&dst[0], &x[0], n, scale, f.normal(), f.unit(), f.round(), uint32(f.sign), uint32(f.largest), f.drop(), f.down())
+		smallCodesAVX2(&dst[0], &x[0], n, scale, f.normal(), f.unit(), f.round(), uint32(f.sign), uint32(f.largest),
+			f.drop(), f.down())
 	}
 	return n
 }
@@ -16,7 +17,8 @@ func (f SmallFloat) codesColsBulk(dst []byte, x, scale []float32) (cols int) {
 		return 0
 	}
 	for at := 0; at < len(x); at += len(scale) {
-		smallCodesColsAVX2(&dst[at], &x[at], cols, &scale[0], f.normal(), f.unit(), f.round(), uint32(f.sign), uint32(f.largest), f.drop(), f.down())
+		smallCodesColsAVX2(&dst[at], &x[at], cols, &scale[0], f.normal(), f.unit(), f.round(), uint32(f.sign),
+			uint32(f.largest), f.drop(), f.down())
 	}
 	return cols
 }

@@ -151,7 +151,10 @@ func (s *SparseRows) Multiply(sums, x []float32, panel, cols int, add bool, work
 
 // plain is the twin.
 func (q sparseQuads) plain(sums, x []float32, panel, cols int, add bool) {
-	q.sum(sums, SparseStride(cols), cols, add, func(acc []float32, v float32, k int) { sparseStep(acc, v, x, k, panel) })
+	q.sum(sums, SparseStride(cols), cols, add, func(acc []float32, v float32,
+		k int) {
+		sparseStep(acc, v, x, k, panel)
+	})
 }
 
 // sum stores or adds the sums of step for the elements of each row.

@@ -174,7 +174,8 @@ func TestSparseRowsMultiplyAt(t *testing.T) {
 // Padding must not read outside of x, and a zero that is stored gives NaN for an infinite x as in a dense product.
 func TestSparseRowsSkipZeros(t *testing.T) {
 	s := NewSparseRows(2, 1, SparseQuad, SparseValues{})
-	s.Append([SparseQuad]int{0, 1, 2, 3}, 0, [SparseQuad][]int32{{1}, {}, {}, {}}, [SparseQuad][]float32{{2}, {}, {}, {}})
+	s.Append([SparseQuad]int{0, 1, 2, 3}, 0, [SparseQuad][]int32{{1}, {}, {}, {}},
+		[SparseQuad][]float32{{2}, {}, {}, {}})
 	sums := make([]float32, SparseQuad)
 	s.Multiply(sums, []float32{3, 5}, 0, 1, false, nil)
 	if sums[0] != 10 || sums[1] != 0 {
@@ -194,7 +195,8 @@ func TestSparseRowsRejectWhatDoesNotFit(t *testing.T) {
 			NewSparseRows(7, 0, 0, SparseValues{}).Append([SparseQuad]int{}, 0, one, [SparseQuad][]float32{{1}})
 		},
 		"row": func() {
-			NewSparseRows(8, 0, 0, SparseValues{}).Append([SparseQuad]int{SparseLimit}, 0, one, [SparseQuad][]float32{{1}})
+			NewSparseRows(8, 0, 0, SparseValues{}).Append([SparseQuad]int{SparseLimit}, 0, one,
+				[SparseQuad][]float32{{1}})
 		},
 		"order":   func() { sparseQuad().Append([SparseQuad]int{}, 0, [SparseQuad][]int32{}, [SparseQuad][]float32{}) },
 		"sums":    func() { sparseQuad().Multiply(make([]float32, 3), make([]float32, 8), 0, 1, false, nil) },
@@ -206,7 +208,8 @@ func TestSparseRowsRejectWhatDoesNotFit(t *testing.T) {
 		"at sums": func() { multiplyAt(make([]float32, 63), make([]float32, 23), 16) },
 		"at x":    func() { multiplyAt(make([]float32, 64), make([]float32, 22), 16) },
 		"offsets": func() {
-			sparseQuad().MultiplyAt(make([]float32, 32), make([]float32, 8), NewSparseOffsets(make([]int32, 7)), 8, false, nil)
+			sparseQuad().MultiplyAt(make([]float32, 32), make([]float32, 8), NewSparseOffsets(make([]int32, 7)), 8,
+				false, nil)
 		},
 		"negative offset": func() { NewSparseOffsets([]int32{0, -1}) },
 	} {
@@ -240,7 +243,8 @@ func FuzzSparseRows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, m, n, k, density uint8) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		newSparseProduct(r, 1+int(m), 1+int(n%SparseCols), 1+int(k), float64(density)/255, sparseTypes[seed%3]).check(t)
-		newSparseProduct(r, 1+int(m), 2+int(n)%(SparseWide()-1), 1+int(k), float64(density)/255, sparseTypes[seed%3]).checkAt(t)
+		newSparseProduct(r, 1+int(m), 2+int(n)%(SparseWide()-1), 1+int(k), float64(density)/255,
+			sparseTypes[seed%3]).checkAt(t)
 	})
 }
 
@@ -248,7 +252,8 @@ func BenchmarkSparseRowsAt(b *testing.B) {
 	for _, n := range []int{8, 16, 24, 32, 40, 48, 56, 64} {
 		for _, density := range []float64{0.05, 0.1, 0.2} {
 			r := rand.New(rand.NewPCG(1, 2))
-			p, at, x := newSparseProduct(r, SparseLimit/2, n, SparseDepth, density, SparseFloat), make([]int32, SparseDepth), gaussian(r, 1<<14)
+			p, at, x := newSparseProduct(r, SparseLimit/2, n, SparseDepth, density, SparseFloat),
+				make([]int32, SparseDepth), gaussian(r, 1<<14)
 			for k := range at {
 				at[k] = int32(k/9*180 + k%9/3*58 + k%3) // taps of a convolution
 			}
@@ -256,7 +261,8 @@ func BenchmarkSparseRowsAt(b *testing.B) {
 				for b.Loop() {
 					p.rows.MultiplyAt(p.c, x, NewSparseOffsets(at), n, true, nil)
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(density*SparseLimit/2*SparseDepth), "ns/nonzero")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(density*SparseLimit/2*SparseDepth),
+					"ns/nonzero")
 			})
 		}
 	}
@@ -275,7 +281,8 @@ func BenchmarkSparseRows(b *testing.B) {
 				for b.Loop() {
 					p.rows.Multiply(p.c, x, GemmPanel*p.k, n, true, nil)
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(density*SparseLimit*SparseDepth), "ns/nonzero")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(density*SparseLimit*SparseDepth),
+					"ns/nonzero")
 			})
 		}
 	}

@@ -43,7 +43,8 @@ func (q sparseQuads) bulkAt(sums, x []float32, at []int32, cols int, add bool) b
 	// 3×3 layers of 64 to 256 channels at 80 % zeros.
 	if hasAVX512 {
 		multiply = [...]func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int){
-			spmmAt1AVX2, spmmAt2AVX512, spmmAt3AVX512, spmmAt4AVX512, spmmAt5AVX512, spmmAt6AVX512, spmmAt7AVX512, spmmAt8AVX512,
+			spmmAt1AVX2, spmmAt2AVX512, spmmAt3AVX512, spmmAt4AVX512, spmmAt5AVX512, spmmAt6AVX512, spmmAt7AVX512,
+			spmmAt8AVX512,
 			spmmAt9AVX512, spmmAt10AVX512, spmmAt11AVX512, spmmAt12AVX512, spmmAt13AVX512, spmmAt14AVX512,
 		}[cols/8-1]
 	} else {

@@ -44,7 +44,8 @@ func checkWindow(name string, n, stride, rows, cols int) {
 		panic(fmt.Sprintf("kernel: %s: no %d×%d window of stride %d", name, rows, cols, stride))
 	}
 	if rows > 0 && cols > 0 && n < (rows-1)*stride+cols {
-		panic(fmt.Sprintf("kernel: %s: %d elements, too few for a %d×%d window of stride %d", name, n, rows, cols, stride))
+		panic(fmt.Sprintf("kernel: %s: %d elements, too few for a %d×%d window of stride %d", name, n, rows, cols,
+			stride))
 	}
 }
 

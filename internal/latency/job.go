@@ -83,7 +83,8 @@ func (m *Measure) Over() bool { return m.Needs > 0 }
 // Run measures j in this process. A run that would exceed the budget is not started, or
 // ends after the first run.
 func (j *Job) Run(ctx context.Context) (*Measure, error) {
-	m := &Measure{Model: remote.Shown(j.Model), Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident()}
+	m := &Measure{Model: remote.Shown(j.Model), Backend: j.Backend, Batch: j.Batch, Workers: j.Workers,
+		Baseline: resident()}
 	m.PlainGo = j.Backend == Embedded && !kernel.Vectorized()
 	f, err := remote.OpenModel(ctx, j.Model)
 	if err != nil {
@@ -101,7 +102,8 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 		return nil, fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", j.Model)
 	}
 	if remote.Is(j.Model) && j.Backend == ORT {
-		return nil, &remote.PathError{Path: j.Model, Err: errors.New("ONNX Runtime reads files on disk: download it first")}
+		return nil, &remote.PathError{Path: j.Model,
+			Err: errors.New("ONNX Runtime reads files on disk: download it first")}
 	}
 	start := time.Now()
 	s, err := j.open(ctx, f, func(err error) { m.Warnings = append(m.Warnings, err.Error()) })
@@ -198,7 +200,8 @@ func quantile(sorted []time.Duration, q float64) float64 {
 
 // inputs are one batch of random inputs, and a function that adds the sizes chosen for them to an error.
 func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, func(error) error, error) {
-	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: dataset.Ranges(m)})
+	set, err := dataset.Generate(dataset.Inputs(m.Graph),
+		dataset.Random{Seed: j.Seed, Batch: j.Batch, Dims: j.Dims, Ranges: dataset.Ranges(m)})
 	if err != nil {
 		return nil, nil, err
 	}

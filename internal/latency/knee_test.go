@@ -7,7 +7,8 @@ func TestKneeIsTheSmallestBatchNearTheBest(t *testing.T) {
 		return &Measure{Model: model, Backend: Embedded, Batch: batch, PerSec: rate}
 	}
 	all := []*Measure{
-		measure("a", 32, 990), measure("a", 1, 500), measure("a", 8, 949), measure("a", 16, 951), measure("a", 64, 1000),
+		measure("a", 32, 990), measure("a", 1, 500), measure("a", 8, 949), measure("a", 16, 951),
+		measure("a", 64, 1000),
 		measure("b", 1, 10), measure("b", 2, 5), // larger batches are slower
 		measure("c", 4, 100),
 		measure("d", 1, 95), measure("d", 2, 100), // exactly 95 %

@@ -41,14 +41,16 @@ func TestRunCountsAndOrdersTimes(t *testing.T) {
 func TestMinimumTimeAndWarmup(t *testing.T) {
 	const least = 50 * time.Millisecond
 	begin := time.Now()
-	m, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 2, Time: least}).Run(context.Background())
+	m, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 2,
+		Time: least}).Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(begin); took < least || m.Runs <= 2 || m.First <= 0 || m.Load <= 0 {
 		t.Errorf("%d runs in %v: %+v", m.Runs, took, m)
 	}
-	p, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 3, Warmup: 4}).Profile(context.Background(), nil)
+	p, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Workers: 1, Runs: 3,
+		Warmup: 4}).Profile(context.Background(), nil)
 	if err != nil || p.Steps != 3 {
 		t.Errorf("%d runs, want 3 after the warm-up: %v", p.Steps, err)
 	}
@@ -62,11 +64,13 @@ func TestMemoryAboveTheBudgetEndsTheRun(t *testing.T) {
 	}
 	in := map[string]*ir.Array{"input": ir.NewArray(ir.Float, 1, 1, 20, 20)}
 	m := &Measure{Baseline: resident() - 1000}
-	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 999}, s, in); err != nil || m.Needs < 1000 || m.Runs > 0 || !m.Over() {
+	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 999}, s, in); err != nil || m.Needs < 1000 ||
+		m.Runs > 0 || !m.Over() {
 		t.Errorf("%+v, %v", m, err)
 	}
 	m = &Measure{Baseline: resident()}
-	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 1 << 40}, s, in); err != nil || m.Over() || m.Runs < 3 {
+	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 1 << 40}, s, in); err != nil || m.Over() ||
+		m.Runs < 3 {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -155,7 +159,8 @@ func TestRunThatDoesNotFitIsNotMade(t *testing.T) {
 	need := m.Weights + m.Arena
 	for budget, over := range map[int64]bool{0: false, need - 1: true, need: false, need + 1: false} {
 		m := &Measure{}
-		if err := m.planned(s.(*engine.Interpreter), in, budget); err != nil || m.Over() != over || over && m.Needs != need || m.Weights+m.Arena != need {
+		if err := m.planned(s.(*engine.Interpreter), in, budget); err != nil || m.Over() != over || over &&
+			m.Needs != need || m.Weights+m.Arena != need {
 			t.Errorf("%d bytes of %d: %+v, %v", need, budget, m, err)
 		}
 	}
@@ -210,18 +215,21 @@ func TestProfileAddsUp(t *testing.T) {
 // A run of decoding has a prompt and steps, whose keys and values are in the cache.
 func TestDecode(t *testing.T) {
 	model := filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "gpt2_tiny_fp32", "model.onnx")
-	m, err := (&Job{Model: model, Backend: Embedded, Batch: 2, Workers: 1, Runs: 2, Decode: 3, Prompt: 5}).Run(context.Background())
+	m, err := (&Job{Model: model, Backend: Embedded, Batch: 2, Workers: 1, Runs: 2, Decode: 3,
+		Prompt: 5}).Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	const layer = 2 * 2 * 4 * 8 * 4 // keys and values, sequences, heads, size, bytes
-	if m.Runs != 2 || m.Prompt <= 0 || m.Decode <= 0 || m.Peak < m.Baseline || m.Cache != 5*layer*(5+3) || m.Weights <= 0 {
+	if m.Runs != 2 || m.Prompt <= 0 || m.Decode <= 0 || m.Peak < m.Baseline || m.Cache != 5*layer*(5+3) ||
+		m.Weights <= 0 {
 		t.Errorf("got %+v", m)
 	}
 	if rate := 2 * (5/m.Prompt + 3/m.Decode); rate > 2*m.P90 || rate < m.Min/2 {
 		t.Errorf("prompt and steps take %v s by their rates, a run %v to %v", rate, m.Min, m.P90)
 	}
-	if _, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Runs: 1, Decode: 3, Prompt: 5}).Run(context.Background()); err == nil {
+	if _, err := (&Job{Model: mlp, Backend: Embedded, Batch: 1, Runs: 1, Decode: 3,
+		Prompt: 5}).Run(context.Background()); err == nil {
 		t.Error("a model without tokens is no error")
 	}
 }

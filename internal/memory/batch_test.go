@@ -12,7 +12,8 @@ func TestLargestBatchFitsAndTheNextDoesNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fixed := rapid.Int64Range(0, 1<<30).Draw(t, "fixed")
 		each := rapid.Int64Range(1, 1<<24).Draw(t, "each")
-		budget := rapid.Int64Range(0, 1<<34).Draw(t, "budget") / rapid.SampledFrom([]int64{1, 1 << 10, 1 << 20}).Draw(t, "scale")
+		budget := rapid.Int64Range(0, 1<<34).Draw(t,
+			"budget") / rapid.SampledFrom([]int64{1, 1 << 10, 1 << 20}).Draw(t, "scale")
 		if budget/each >= maxBatch {
 			return
 		}
@@ -33,7 +34,8 @@ func TestLargestBatchIsMeasured(t *testing.T) {
 	got, size, err := LargestBatch(55, bytes)
 	next, _ := bytes(got + 1)
 	if same, _ := bytes(got); err != nil || size != same || size > 55 || next <= 55 {
-		t.Errorf("got batch %d of %d bytes, %v, the next one of %d: want one that fits before one that does not", got, size, err, next)
+		t.Errorf("got batch %d of %d bytes, %v, the next one of %d: want one that fits before one that does not", got,
+			size, err, next)
 	}
 }
 

@@ -52,7 +52,8 @@ func check(blocks []Block) error {
 		case b.First < 0 || b.Last < b.First || b.Last == math.MaxInt:
 			return fmt.Errorf("memory: block %q: lives from step %d to step %d", b.Name, b.First, b.Last)
 		case b.Bytes > left-Align:
-			return fmt.Errorf("memory: block %q: its %d bytes are more than can be counted together with the others", b.Name, b.Bytes)
+			return fmt.Errorf("memory: block %q: its %d bytes are more than can be counted together with the others",
+				b.Name, b.Bytes)
 		}
 		left -= aligned(b.Bytes)
 	}

@@ -38,7 +38,9 @@ func TestNextPlanIsValid(t *testing.T) {
 // Sequences that grow by a token at a time are placed rarely, and the reserve is bounded.
 func TestGrowingBlocksAreRarelyPlaced(t *testing.T) {
 	at := func(tokens int64) []Block {
-		return []Block{{Name: "keys", Bytes: 4096 * tokens, First: 0, Last: 2}, {Name: "scores", Kind: Scratch, Bytes: 60 + 4*tokens, First: 1, Last: 1}, {Name: "row", Bytes: 512, First: 2, Last: 3}}
+		return []Block{{Name: "keys", Bytes: 4096 * tokens, First: 0, Last: 2},
+			{Name: "scores", Kind: Scratch, Bytes: 60 + 4*tokens, First: 1, Last: 1},
+			{Name: "row", Bytes: 512, First: 2, Last: 3}}
 	}
 	var capacity *Plan
 	placed := 0
@@ -59,7 +61,8 @@ func TestGrowingBlocksAreRarelyPlaced(t *testing.T) {
 		t.Errorf("placed %d times for 512 tokens", placed)
 	}
 	large := []Block{{Name: "keys", Bytes: 1 << 30}}
-	if _, capacity, _ = PlaceNext(place(t, large), []Block{{Name: "keys", Bytes: 1<<30 + 64}}); capacity.Size != 1<<30+64+maxReserve {
+	if _, capacity, _ = PlaceNext(place(t, large),
+		[]Block{{Name: "keys", Bytes: 1<<30 + 64}}); capacity.Size != 1<<30+64+maxReserve {
 		t.Errorf("1 GiB grows into %d bytes", capacity.Size)
 	}
 }

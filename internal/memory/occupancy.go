@@ -112,7 +112,8 @@ func (o *occupancy) parts(first, last int) func(yield func(int) bool) {
 
 // insert adds s to spans, which are ordered and disjoint.
 func insert(spans []span, s span) []span {
-	from, _ := slices.BinarySearchFunc(spans, s.start, func(x span, start int64) int { return cmp.Compare(x.end, start) })
+	from, _ := slices.BinarySearchFunc(spans, s.start,
+		func(x span, start int64) int { return cmp.Compare(x.end, start) })
 	to := from
 	for to < len(spans) && spans[to].start <= s.end {
 		s.start, s.end = min(s.start, spans[to].start), max(s.end, spans[to].end)

@@ -14,13 +14,15 @@ import (
 // blocks draws blocks with many adjacent lifetimes and many equal sizes.
 func blocks(t *rapid.T) []Block {
 	steps := rapid.IntRange(1, 40).Draw(t, "steps")
-	bytes := rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 1<<20), rapid.SampledFrom([]int64{0, 63, 64, 65, 4096}))
+	bytes := rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 1<<20),
+		rapid.SampledFrom([]int64{0, 63, 64, 65, 4096}))
 	n := rapid.IntRange(0, 60).Draw(t, "n")
 	bs := make([]Block, n)
 	for i := range bs {
 		first := rapid.IntRange(0, steps-1).Draw(t, "first")
 		bs[i] = Block{
-			Name: fmt.Sprint("b", i), Kind: Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")), Bytes: bytes.Draw(t, "bytes"),
+			Name: fmt.Sprint("b", i), Kind: Kind(rapid.IntRange(0, int(kinds)-1).Draw(t, "kind")),
+			Bytes: bytes.Draw(t, "bytes"),
 			First: first, Last: rapid.IntRange(first, steps-1).Draw(t, "last"),
 		}
 	}
@@ -123,7 +125,8 @@ func TestArenasOfRandomLifetimes(t *testing.T) {
 }
 
 func TestDistantSteps(t *testing.T) {
-	p := place(t, []Block{{"a", Activation, 100, 0, 1 << 40}, {"b", Activation, 100, 1 << 40, math.MaxInt - 1}, {"c", Scratch, 10, 5, 6}})
+	p := place(t, []Block{{"a", Activation, 100, 0, 1 << 40}, {"b", Activation, 100, 1 << 40, math.MaxInt - 1},
+		{"c", Scratch, 10, 5, 6}})
 	if err := p.Verify(); err != nil || p.Size != 256 {
 		t.Errorf("got %d bytes, %v, want 256", p.Size, err)
 	}
@@ -193,7 +196,8 @@ func TestVerifyFindsEveryOverlap(t *testing.T) {
 		wrong := p.Offsets[moved]+m.Bytes > p.Size
 		for j, b := range p.Blocks {
 			together := j != moved && m.Bytes > 0 && b.Bytes > 0 && m.First <= b.Last && b.First <= m.Last
-			wrong = wrong || together && p.Offsets[moved] < p.Offsets[j]+b.Bytes && p.Offsets[j] < p.Offsets[moved]+m.Bytes
+			wrong = wrong || together && p.Offsets[moved] < p.Offsets[j]+b.Bytes &&
+				p.Offsets[j] < p.Offsets[moved]+m.Bytes
 		}
 		if err := p.Verify(); (err != nil) != wrong {
 			t.Fatalf("got %v, want an error: %v", err, wrong)
@@ -228,7 +232,8 @@ func TestKindsHaveNames(t *testing.T) {
 		}
 		names = append(names, string(text))
 	}
-	if got, want := names, []string{"weight", "state", "gradient", "activation", "recomputed", "scratch"}; !slices.Equal(got, want) {
+	if got, want := names, []string{"weight", "state", "gradient", "activation", "recomputed",
+		"scratch"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -10,7 +10,8 @@ import (
 // Measure measures the memory of the process.
 func Measure() Process {
 	status := readFields("/proc/self/status")
-	p := Process{Program: max(mappedPrograms(), status["RssFile:"]<<10), Resident: (status["RssAnon:"] + status["RssShmem:"]) << 10, Go: goMemory()}
+	p := Process{Program: max(mappedPrograms(), status["RssFile:"]<<10),
+		Resident: (status["RssAnon:"] + status["RssShmem:"]) << 10, Go: goMemory()}
 	if p.Resident == 0 {
 		p.Resident = p.Go
 	}

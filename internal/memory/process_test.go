@@ -8,7 +8,8 @@ import (
 
 func TestProgramSizes(t *testing.T) {
 	usual := ProgramSize(100)
-	for _, c := range []struct{ measured, want int64 }{{0, usual}, {usual, usual}, {usual + 1, 48 << 20}, {48 << 20, 48 << 20}, {100 << 20, 112 << 20}} {
+	for _, c := range []struct{ measured, want int64 }{{0, usual}, {usual, usual}, {usual + 1, 48 << 20},
+		{48 << 20, 48 << 20}, {100 << 20, 112 << 20}} {
 		if got := ProgramOf(100, c.measured); got != c.want {
 			t.Errorf("measured %d: got %d, want %d", c.measured, got, c.want)
 		}

@@ -19,12 +19,15 @@ type Training struct {
 type Optimizer struct {
 	Name    string
 	Moments int64
-	Bits8   bool // one byte each, and a float32 per 256 of them (Dettmers et al., 8-bit Optimizers via Block-wise Quantization, 2021, arXiv:2110.02861)
+	// one byte each, and a float32 per 256 of them (Dettmers et al., 8-bit Optimizers via Block-wise Quantization,
+	// 2021, arXiv:2110.02861)
+	Bits8 bool
 }
 
 // optimizers returns the supported optimizers.
 func optimizers() []Optimizer {
-	return []Optimizer{{Name: "sgd"}, {Name: "momentum", Moments: 1}, {Name: "adam", Moments: 2}, {Name: "adamw", Moments: 2}, {Name: "adam8", Moments: 2, Bits8: true}}
+	return []Optimizer{{Name: "sgd"}, {Name: "momentum", Moments: 1}, {Name: "adam", Moments: 2},
+		{Name: "adamw", Moments: 2}, {Name: "adam8", Moments: 2, Bits8: true}}
 }
 
 // A Precision is bytes per element.
@@ -87,9 +90,11 @@ func (t Training) settle() (Optimizer, Precision, error) {
 	p := slices.IndexFunc(precisions(), func(p Precision) bool { return p.Name == t.Precision })
 	switch {
 	case o < 0:
-		return Optimizer{}, Precision{}, fmt.Errorf("memory: optimizer %q is not one of %s", t.Optimizer, strings.Join(optimizerNames(), ", "))
+		return Optimizer{}, Precision{}, fmt.Errorf("memory: optimizer %q is not one of %s", t.Optimizer,
+			strings.Join(optimizerNames(), ", "))
 	case p < 0:
-		return Optimizer{}, Precision{}, fmt.Errorf("memory: precision %q is not one of %s", t.Precision, strings.Join(PrecisionNames(), ", "))
+		return Optimizer{}, Precision{}, fmt.Errorf("memory: precision %q is not one of %s", t.Precision,
+			strings.Join(PrecisionNames(), ", "))
 	case t.ZeRO < 0 || t.ZeRO > 3:
 		return Optimizer{}, Precision{}, fmt.Errorf("memory: ZeRO has stages 0 to 3, not %d", t.ZeRO)
 	case t.Devices < 0:

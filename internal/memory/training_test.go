@@ -52,13 +52,15 @@ func TestDevicesTogetherHoldAllStates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		params := rapid.Int64Range(0, 1e12).Draw(t, "params")
 		how := Training{
-			Optimizer: rapid.SampledFrom(optimizerNames()).Draw(t, "optimizer"), Precision: rapid.SampledFrom(PrecisionNames()).Draw(t, "precision"),
-			ZeRO: rapid.IntRange(0, 3).Draw(t, "zero"), Devices: rapid.IntRange(0, 1000).Draw(t, "devices"),
+			Optimizer: rapid.SampledFrom(optimizerNames()).Draw(t, "optimizer"),
+			Precision: rapid.SampledFrom(PrecisionNames()).Draw(t, "precision"),
+			ZeRO:      rapid.IntRange(0, 3).Draw(t, "zero"), Devices: rapid.IntRange(0, 1000).Draw(t, "devices"),
 		}
 		here := states(t, params, how)
 		alone := states(t, params, Training{Optimizer: how.Optimizer, Precision: how.Precision})
 		n := int64(max(1, how.Devices))
-		for stage, pair := range [][2]int64{{alone.Optimizer, here.Optimizer}, {alone.Gradients, here.Gradients}, {alone.Parameters, here.Parameters}} {
+		for stage, pair := range [][2]int64{{alone.Optimizer, here.Optimizer}, {alone.Gradients, here.Gradients},
+			{alone.Parameters, here.Parameters}} {
 			whole, part := pair[0], pair[1]
 			if how.ZeRO <= stage && part != whole || part*n < whole || how.ZeRO > stage && part*n >= whole+n {
 				t.Fatalf("%+v: %d of %d", how, part, whole)

@@ -29,7 +29,8 @@ func (p *Plan) Verify() error {
 func (p *Plan) checkOverlaps() error {
 	var live []int
 	position := func(i int) int {
-		at, _ := slices.BinarySearchFunc(live, p.Offsets[i], func(j int, off int64) int { return cmp.Compare(p.Offsets[j], off) })
+		at, _ := slices.BinarySearchFunc(live, p.Offsets[i],
+			func(j int, off int64) int { return cmp.Compare(p.Offsets[j], off) })
 		return at
 	}
 	for _, e := range p.events() {

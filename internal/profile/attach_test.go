@@ -12,7 +12,8 @@ import (
 )
 
 // attached is a session of x[elems] → the operators, which a recorder measures, and its planned peak.
-func attached(t *testing.T, r *Recorder, elems int64, phase func(string) string, ops ...string) (run func(), peak int64) {
+func attached(t *testing.T, r *Recorder, elems int64, phase func(string) string, ops ...string) (run func(),
+	peak int64) {
 	t.Helper()
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{elems}}
 	m := ir.NewModel()
@@ -87,7 +88,8 @@ func TestProfileOfSessions(t *testing.T) {
 	if math.Abs(seconds+p.Outside-p.Seconds) > 1e-9 || math.Abs(fraction*p.Seconds-seconds) > 1e-9 {
 		t.Errorf("operators take %v s, %v of %v s", seconds, fraction, p.Seconds)
 	}
-	if !slices.IsSortedFunc(p.Nodes, func(a, b Row) int { return -int(math.Copysign(1, a.Seconds-b.Seconds)) }) || len(p.Nodes) != len(want) || p.Nodes[0].Name != "node "+p.Nodes[0].Op {
+	if !slices.IsSortedFunc(p.Nodes, func(a, b Row) int { return -int(math.Copysign(1, a.Seconds-b.Seconds)) }) ||
+		len(p.Nodes) != len(want) || p.Nodes[0].Name != "node "+p.Nodes[0].Op {
 		t.Errorf("nodes %+v", p.Nodes)
 	}
 	if p.Peak == nil || p.Peak.Bytes != peak || p.Peak.Bytes < 4*10000 {
@@ -116,7 +118,8 @@ func TestLive(t *testing.T) {
 	if sum(during.Most) != peak || sum(during.Arena) == 0 || during.Step != 0 {
 		t.Errorf("in a step: %+v, want %d bytes at most", during, peak)
 	}
-	if after := r.Live(); len(after.Arena) > 0 || after.Step != 1 || after.Held["gradient"] != 5 || after.Samples != 77 || after.Heap <= 0 {
+	if after := r.Live(); len(after.Arena) > 0 || after.Step != 1 || after.Held["gradient"] != 5 ||
+		after.Samples != 77 || after.Heap <= 0 {
 		t.Errorf("after a step: %+v", after)
 	}
 	if later := r.Live(); len(later.Most) > 0 {

@@ -91,7 +91,8 @@ func (r *Recorder) measure() []Quantity {
 			idle, running = idle+m.Idle, running+m.Running
 		}
 	}
-	return []Quantity{{"Go heap", HeapLive()}, {"arenas kept for later runs", idle}, {"values of runs that ended", running}, {"goroutines", int64(runtime.NumGoroutine())}}
+	return []Quantity{{"Go heap", HeapLive()}, {"arenas kept for later runs", idle},
+		{"values of runs that ended", running}, {"goroutines", int64(runtime.NumGoroutine())}}
 }
 
 // HeapLive is the number of bytes of objects that the last garbage collection found in use.

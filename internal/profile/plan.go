@@ -47,7 +47,8 @@ func divided(b memory.Block, values []engine.Lifetime, phases []string) []memory
 		if k+1 < len(values) {
 			piece.Last = values[k+1].First - 1
 		}
-		if phase := phases[max(v.First, 0)]; b.Kind == memory.Activation && (phase == string(grad.Backward) || phase == string(grad.Update)) {
+		if phase := phases[max(v.First, 0)]; b.Kind == memory.Activation &&
+			(phase == string(grad.Backward) || phase == string(grad.Update)) {
 			piece.Kind = memory.Gradient
 		}
 		if piece.Last >= piece.First {
@@ -81,7 +82,8 @@ func (p *plan) peak() *Peak {
 		return nil
 	}
 	at := p.line.Peaks[0]
-	out := &Peak{Node: p.usage.Steps[at].Node, Bytes: p.line.Peak, Arena: p.usage.Plan.Size, ByKind: byKind(p.line.Live[at])}
+	out := &Peak{Node: p.usage.Steps[at].Node, Bytes: p.line.Peak, Arena: p.usage.Plan.Size,
+		ByKind: byKind(p.line.Live[at])}
 	for _, b := range p.line.At(at) {
 		st := p.usage.Steps[b.First]
 		v := Value{Name: b.Name, Node: st.Node, Op: st.Op, Kind: b.Kind.String(), Bytes: b.Bytes}

@@ -8,16 +8,17 @@ import (
 
 // A Profile is the measurement of a number of steps or runs. Rows are means per step, the longest first.
 type Profile struct {
-	Steps     int              `json:"steps"`
-	Seconds   float64          `json:"seconds"`          // mean per step
-	Phases    []Row            `json:"phases,omitempty"` // of training; their times add up to Seconds
-	Operators []Row            `json:"operators"`        // with Outside they add up to Seconds
-	Outside   float64          `json:"outside_seconds"`  // of nodes
-	Nodes     []Row            `json:"nodes"`
-	Peak      *Peak            `json:"peak,omitempty"`
-	Held      map[string]int64 `json:"held_bytes,omitempty"` // memory besides the arena by kind: weights, optimizer states, gradients
-	Waste     *Waste           `json:"waste,omitempty"`
-	Growth    []Growth         `json:"growth,omitempty"`
+	Steps     int     `json:"steps"`
+	Seconds   float64 `json:"seconds"`          // mean per step
+	Phases    []Row   `json:"phases,omitempty"` // of training; their times add up to Seconds
+	Operators []Row   `json:"operators"`        // with Outside they add up to Seconds
+	Outside   float64 `json:"outside_seconds"`  // of nodes
+	Nodes     []Row   `json:"nodes"`
+	Peak      *Peak   `json:"peak,omitempty"`
+	// memory besides the arena by kind: weights, optimizer states, gradients
+	Held   map[string]int64 `json:"held_bytes,omitempty"`
+	Waste  *Waste           `json:"waste,omitempty"`
+	Growth []Growth         `json:"growth,omitempty"`
 }
 
 // A Row is an operator, a node or a phase, per step. Bytes are in the arena. Times are without those of nodes in
@@ -38,7 +39,8 @@ func (r *Recorder) Profile() *Profile {
 	if r == nil || r.steps == 0 {
 		return nil
 	}
-	p := &Profile{Steps: r.steps, Seconds: r.total.Seconds() / float64(r.steps), Held: byKind(r.static), Growth: r.growth.Growth()}
+	p := &Profile{Steps: r.steps, Seconds: r.total.Seconds() / float64(r.steps), Held: byKind(r.static),
+		Growth: r.growth.Growth()}
 	phases := map[string]*sums{}
 	var nodes, waited time.Duration
 	for k, s := range r.rows {
@@ -62,7 +64,8 @@ func (r *Recorder) Profile() *Profile {
 	}
 	for _, rows := range [][]Row{p.Phases, p.Operators, p.Nodes} {
 		slices.SortFunc(rows, func(a, b Row) int {
-			return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Phase, b.Phase))
+			return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Op, b.Op),
+				cmp.Compare(a.Phase, b.Phase))
 		})
 	}
 	if s := r.largest(); s != nil {

@@ -23,7 +23,8 @@ func usage() *engine.Usage {
 			{Name: "b", Kind: memory.Activation, Bytes: 200, First: 0, Last: 3},
 			{Name: "n1", Kind: memory.Scratch, Bytes: 50, First: 1, Last: 1},
 		}},
-		Steps: []engine.Step{{Node: "n0", Op: "Split"}, {Node: "n1", Op: "Add"}, {Node: "n2", Op: "Relu"}, {Node: "n3", Op: "Sum"}},
+		Steps: []engine.Step{{Node: "n0", Op: "Split"}, {Node: "n1", Op: "Add"}, {Node: "n2", Op: "Relu"},
+			{Node: "n3", Op: "Sum"}},
 		Values: []engine.Lifetime{
 			{Name: "a", Bytes: 100, Block: 0, First: 0, Last: 2},
 			{Name: "b", Bytes: 200, Block: 1, First: 0, Last: 1},
@@ -38,10 +39,12 @@ func TestPeakByValueAndKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	peak := p.peak()
-	if peak.Node != "n1" || peak.Bytes != 350 || peak.Arena != 448 || peak.ByKind["activation"] != 300 || peak.ByKind["scratch"] != 50 {
+	if peak.Node != "n1" || peak.Bytes != 350 || peak.Arena != 448 || peak.ByKind["activation"] != 300 ||
+		peak.ByKind["scratch"] != 50 {
 		t.Errorf("got %+v", peak)
 	}
-	want := []Value{{"b", "n0", "Split", "activation", 200}, {"a", "n0", "Split", "activation", 100}, {"", "n1", "Add", "scratch", 50}}
+	want := []Value{{"b", "n0", "Split", "activation", 200}, {"a", "n0", "Split", "activation", 100},
+		{"", "n1", "Add", "scratch", 50}}
 	if !slices.Equal(peak.Values, want) {
 		t.Errorf("values %+v", peak.Values)
 	}
@@ -85,7 +88,8 @@ func TestGrowthPerStep(t *testing.T) {
 				t.Fatalf("%d samples", len(g.rows))
 			}
 		}
-		if got := g.Growth()[0]; samples > 1 && got.PerStep != 7 || samples == 1 && got.PerStep != 0 || got.Last < int64(7*(samples-g.distance)) {
+		if got := g.Growth()[0]; samples > 1 && got.PerStep != 7 || samples == 1 && got.PerStep != 0 ||
+			got.Last < int64(7*(samples-g.distance)) {
 			t.Errorf("%d samples of 7 bytes a step: %+v", samples, got)
 		}
 	}
@@ -123,7 +127,8 @@ func TestLateMemoryIsInOrder(t *testing.T) {
 		bytes int64
 		nodes int
 	}{{"small and long", 30, 20}, {"large and short", 100, 3}, {"long", 50, 30}, {"in time", 1000, 1}} {
-		u.Plan.Blocks = append(u.Plan.Blocks, memory.Block{Name: v.name, Kind: memory.Activation, Bytes: v.bytes, Last: 5 + v.nodes})
+		u.Plan.Blocks = append(u.Plan.Blocks, memory.Block{Name: v.name, Kind: memory.Activation, Bytes: v.bytes,
+			Last: 5 + v.nodes})
 		u.Values = append(u.Values, engine.Lifetime{Name: v.name, Bytes: v.bytes, Block: len(u.Values), Last: 5})
 	}
 	p, err := newPlan(u, make([]string, len(u.Steps)))
@@ -191,19 +196,22 @@ func TestTimesAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{Recorder: r, phase: func(string) string { return "" }, plan: plan, phases: []string{"forward", "forward", "backward", "update"}}
+	s := &session{Recorder: r, phase: func(string) string { return "" }, plan: plan,
+		phases: []string{"forward", "forward", "backward", "update"}}
 	r.sessions = append(r.sessions, s)
 	const steps = 50
 	for range steps {
 		r.Begin()
 		r.Spent(Waiting, time.Nanosecond)
 		for i, st := range usage().Steps {
-			err := s.Step(engine.Event{Node: st.Node, Op: st.Op, Index: i, Alloc: 16, Freed: 8, Stale: 3}, func() error {
-				inner := func() error {
-					return s.Step(engine.Event{Node: "inner", Op: "Mul", Index: -1}, func() error { time.Sleep(10 * time.Microsecond); return nil })
-				}
-				return errors.Join(inner(), inner())
-			})
+			err := s.Step(engine.Event{Node: st.Node, Op: st.Op, Index: i, Alloc: 16, Freed: 8, Stale: 3},
+				func() error {
+					inner := func() error {
+						return s.Step(engine.Event{Node: "inner", Op: "Mul", Index: -1},
+							func() error { time.Sleep(10 * time.Microsecond); return nil })
+					}
+					return errors.Join(inner(), inner())
+				})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -227,7 +235,10 @@ func TestTimesAddUp(t *testing.T) {
 	if math.Abs(phases-p.Seconds) > 1e-9 || math.Abs(ops+p.Outside-p.Seconds) > 1e-9 {
 		t.Errorf("phases %v, operators %v + %v, want %v", phases, ops, p.Outside, p.Seconds)
 	}
-	if !slices.ContainsFunc(p.Phases, func(row Row) bool { return row.Phase == Waiting && row.Calls == 1 && row.Seconds > 0 }) {
+	if !slices.ContainsFunc(p.Phases, func(row Row) bool {
+		return row.Phase == Waiting && row.Calls == 1 &&
+			row.Seconds > 0
+	}) {
 		t.Errorf("no time of waiting in %+v", p.Phases)
 	}
 	for _, row := range p.Nodes {
@@ -253,7 +264,8 @@ func TestTimesAddUp(t *testing.T) {
 			t.Errorf("counter %+v", e)
 		}
 	}
-	if count["X step"] != tracedSteps || count["X forward"] != 2*tracedSteps || count["X backward"] != tracedSteps || count["X "+Waiting] != tracedSteps || count["C "] == 0 {
+	if count["X step"] != tracedSteps || count["X forward"] != 2*tracedSteps || count["X backward"] != tracedSteps ||
+		count["X "+Waiting] != tracedSteps || count["C "] == 0 {
 		t.Errorf("events %v", count)
 	}
 }

@@ -67,7 +67,8 @@ func New() *Recorder {
 
 // Reset forgets the steps so far, which were for warming up.
 func (r *Recorder) Reset() {
-	r.steps, r.total, r.rows, r.nodes, r.trace, r.growth, r.stale = 0, 0, map[rowKey]*sums{}, map[nodeKey]*sums{}, trace{}, Samples{}, 0
+	r.steps, r.total, r.rows, r.nodes, r.trace, r.growth, r.stale = 0, 0, map[rowKey]*sums{}, map[nodeKey]*sums{},
+		trace{}, Samples{}, 0
 }
 
 // Samples sets the function that returns the bytes of samples in memory, which Live calls.
@@ -182,7 +183,8 @@ func (s *session) Step(e engine.Event, run func() error) error {
 	x := sums{1, own, e.Alloc, e.Freed}
 	add(r.rows, rowKey{e.Op, phase}, x)
 	add(r.nodes, nodeKey{e.Node, e.Op, phase}, x)
-	r.trace.node(event{name: e.Node, op: e.Op, phase: phase, at: begin.Sub(r.start), took: took, alloc: e.Alloc, freed: e.Freed, live: live, node: true})
+	r.trace.node(event{name: e.Node, op: e.Op, phase: phase, at: begin.Sub(r.start), took: took, alloc: e.Alloc,
+		freed: e.Freed, live: live, node: true})
 	return err
 }
 

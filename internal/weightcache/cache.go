@@ -76,13 +76,15 @@ func keyOf(sum string, size int64, o engine.Options) string {
 	}
 	// The layout is the same on every CPU of an architecture, but that 8-bit weights are paired for those that do not
 	// multiply bytes.
-	h := sha256.Sum256(fmt.Appendf(nil, "%d %s %d %s %d %v %v %q", engine.StoredVersion, runtime.GOARCH, kernel.GemmIntWidth(), sum, limit, o.NoFusion, o.KeepAll, o.Keep))
+	h := sha256.Sum256(fmt.Appendf(nil, "%d %s %d %s %d %v %v %q", engine.StoredVersion, runtime.GOARCH,
+		kernel.GemmIntWidth(), sum, limit, o.NoFusion, o.KeepAll, o.Keep))
 	return hex.EncodeToString(h[:])
 }
 
 // mapped opens f with the weights of the file at path. It is nil if there is none or if it is invalid, which it warns
 // of.
-func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key, path string) (*engine.Interpreter, error) {
+func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key, path string) (*engine.Interpreter,
+	error) {
 	data, unmap, err := mapFile(path)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,8 @@ func model(t *testing.T, path string, value float32) {
 	x := m.Graph.AddValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: k}}}
 	m.Graph.Inputs = []*ir.Value{x}
-	w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{k, n}}, Source: ir.Floats(slices.Repeat([]float32{value}, k*n)...)})
+	w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{k, n}},
+		Source: ir.Floats(slices.Repeat([]float32{value}, k*n)...)})
 	y := m.Graph.Insert(nil, "MatMul", []*ir.Value{x, w})
 	y.Name = "y"
 	m.Graph.AddOutput(y)
@@ -230,7 +231,8 @@ func TestModelsThatAreNotCached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pack.Write(t.Context(), w, []pack.File{{Name: "model.onnx", Size: int64(len(content)), R: bytes.NewReader(content)}}, pack.Options{})
+	_, err = pack.Write(t.Context(), w, []pack.File{{Name: "model.onnx", Size: int64(len(content)),
+		R: bytes.NewReader(content)}}, pack.Options{})
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +260,8 @@ func TestInvalidFilesAreReplaced(t *testing.T) {
 	}
 	damaged := bytes.Clone(good)
 	damaged[len(good)-100] ^= 1
-	for name, content := range map[string][]byte{"damaged": damaged, "truncated": good[:len(good)/2], "foreign": []byte("text"), "empty": nil} {
+	for name, content := range map[string][]byte{"damaged": damaged, "truncated": good[:len(good)/2],
+		"foreign": []byte("text"), "empty": nil} {
 		if err := os.WriteFile(file, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +283,8 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(c.Dir, nil, 0o644); err != nil { // a file instead of a folder
 		t.Fatal(err)
 	}
-	c.check(t, "a file", c.run(t, path), k, 3, 0) // the digest is not added, there are no weights, and they are not added
+	// the digest is not added, there are no weights, and they are not added
+	c.check(t, "a file", c.run(t, path), k, 3, 0)
 	if err := os.Remove(c.Dir); err != nil {
 		t.Fatal(err)
 	}

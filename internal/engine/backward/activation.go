@@ -14,11 +14,14 @@ import (
 //
 // with V the output where the derivative follows from it, the input where it does not.
 func activations() []op.Op {
-	relu := op.Op{Type: "ReluGrad", Shape: alike(2), InPlace: []int{1, 0}, Run: op.FloatOrDouble(inPieces(reluSingles), inPieces(relu[float64]))}
-	clip := op.Op{Type: "ClipGrad", Shape: clipShape, InPlace: []int{1, 0}, Run: op.FloatOrDouble(runClip[float32], runClip[float64])}
+	relu := op.Op{Type: "ReluGrad", Shape: alike(2), InPlace: []int{1, 0},
+		Run: op.FloatOrDouble(inPieces(reluSingles), inPieces(relu[float64]))}
+	clip := op.Op{Type: "ClipGrad", Shape: clipShape, InPlace: []int{1, 0},
+		Run: op.FloatOrDouble(runClip[float32], runClip[float64])}
 	ops := []op.Op{relu, clip}
 	for _, d := range derivatives {
-		ops = append(ops, op.Op{Type: d.typ + "Grad", Shape: alike(2), InPlace: []int{1, 0}, Run: op.FloatOrDouble(d.singles, d.doubles)})
+		ops = append(ops, op.Op{Type: d.typ + "Grad", Shape: alike(2), InPlace: []int{1, 0},
+			Run: op.FloatOrDouble(d.singles, d.doubles)})
 	}
 	return ops
 }

@@ -24,8 +24,10 @@ import (
 // result zero; a query without keys in its window always has.
 func attentions() []op.Op {
 	return []op.Op{
-		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(false), Run: op.FloatOrDouble(runKeep[float32], runKeep[float64])},
-		{Type: "AttentionGrad", Shape: attentionGradShape, Work: attentionWork(true), Run: op.FloatOrDouble(runGrad[float32], runGrad[float64])},
+		{Type: "AttentionKeep", Shape: attentionShape, Work: attentionWork(false),
+			Run: op.FloatOrDouble(runKeep[float32], runKeep[float64])},
+		{Type: "AttentionGrad", Shape: attentionGradShape, Work: attentionWork(true),
+			Run: op.FloatOrDouble(runGrad[float32], runGrad[float64])},
 	}
 }
 

@@ -16,7 +16,8 @@ func keyWindowOf(n *op.Node) (keyWindow, error) {
 	w := [3]int64{n.Int("left_window_size", -1), n.Int("right_window_size", -1), n.Int("offset", 0)}
 	for i, size := range w {
 		if size > math.MaxInt32 || size < math.MinInt32 {
-			return keyWindow{}, fmt.Errorf("attribute %s is %d", []string{"left_window_size", "right_window_size", "offset"}[i], size)
+			return keyWindow{}, fmt.Errorf("attribute %s is %d",
+				[]string{"left_window_size", "right_window_size", "offset"}[i], size)
 		}
 	}
 	return keyWindow{int(w[0]), int(w[1]), int(w[2])}, nil

@@ -28,7 +28,8 @@ func runKeep[T number](c *op.Call) error {
 				}
 			}
 			if y != nil {
-				h.multiply(gemm.Rows(s, b.keys), h.matrix(p.v, v, b.key), gemm.Shape{M: b.queries, N: p.value, K: b.keys}, h.matrix(p.y, y, b.query), false)
+				h.multiply(gemm.Rows(s, b.keys), h.matrix(p.v, v, b.key),
+					gemm.Shape{M: b.queries, N: p.value, K: b.keys}, h.matrix(p.y, y, b.query), false)
 			}
 		}
 	})
@@ -94,10 +95,12 @@ func (h *head[T]) gradients(b blockKeys, x operands[T], dq, dk, dv []T) {
 		h.multiply(gemm.Rows(s, keys).T(), up, gemm.Shape{M: keys, N: h.value, K: rows}, h.matrix(h.v, dv, b.key), true)
 	}
 	if dk != nil {
-		h.multiply(gemm.Rows(ds, keys).T(), queries, gemm.Shape{M: keys, N: h.size, K: rows}, h.matrix(h.k, dk, b.key), true)
+		h.multiply(gemm.Rows(ds, keys).T(), queries, gemm.Shape{M: keys, N: h.size, K: rows},
+			h.matrix(h.k, dk, b.key), true)
 	}
 	if dq != nil {
-		h.multiply(gemm.Rows(ds, keys), h.matrix(h.k, x.k, b.key), gemm.Shape{M: rows, N: h.size, K: keys}, h.matrix(h.q, dq, b.query), false)
+		h.multiply(gemm.Rows(ds, keys), h.matrix(h.k, x.k, b.key), gemm.Shape{M: rows, N: h.size, K: keys},
+			h.matrix(h.q, dq, b.query), false)
 	}
 }
 
@@ -169,7 +172,8 @@ func (h *head[T]) multiply(a, b gemm.Matrix[T], s gemm.Shape, c gemm.Matrix[T], 
 	switch a := any(a).(type) {
 	case gemm.Matrix[float32]:
 		to := any(c).(gemm.Matrix[float32])
-		gemm.Float(h.pool, s, h.product, gemm.FloatProduct{A: a, B: any(b).(gemm.Matrix[float32]), C: to.Data, Stride: to.Row, Accumulate: add})
+		gemm.Float(h.pool, s, h.product, gemm.FloatProduct{A: a, B: any(b).(gemm.Matrix[float32]), C: to.Data,
+			Stride: to.Row, Accumulate: add})
 	case gemm.Matrix[float64]:
 		multiplyDoubles(a, any(b).(gemm.Matrix[float64]), s, any(c).(gemm.Matrix[float64]), add)
 	}

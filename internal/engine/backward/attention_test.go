@@ -25,11 +25,14 @@ func rowTrials() []trial {
 		{"SoftmaxGrad", axis(0), []*ir.Array{x, dy}, 1},
 		{"LogSoftmaxGrad", axis(-1), []*ir.Array{gaussian(3, 9, 2000), gaussian(4, 9, 2000)}, 1},
 		{"LogSoftmaxGrad", axis(1), []*ir.Array{x, dy}, 1},
-		{"LayerNormGrad", axis(2), []*ir.Array{x, dy, gaussian(3, 40, 7, 1), gaussian(4, 333), gaussian(5, 40, 7, 1)}, 3},
+		{"LayerNormGrad", axis(2), []*ir.Array{x, dy, gaussian(3, 40, 7, 1), gaussian(4, 333), gaussian(5, 40, 7, 1)},
+			3},
 		{"LayerNormGrad", axis(1), []*ir.Array{x, dy, gaussian(3, 40, 1, 1)}, 3},
-		{"LayerNormGrad", axis(1), []*ir.Array{gaussian(1, 3000, 5), gaussian(2, 3000, 5), gaussian(3, 3000), gaussian(4, 5)}, 3},
+		{"LayerNormGrad", axis(1), []*ir.Array{gaussian(1, 3000, 5), gaussian(2, 3000, 5), gaussian(3, 3000),
+			gaussian(4, 5)}, 3},
 		{"GatherGrad", []*ir.Attr{ir.IntsAttr("shape", 100, 900)}, []*ir.Array{places, gaussian(1, 300, 900)}, 1},
-		{"GatherGrad", append(axis(1), ir.IntsAttr("shape", 3, 100, 2)), []*ir.Array{places, gaussian(1, 3, 300, 2)}, 1},
+		{"GatherGrad", append(axis(1), ir.IntsAttr("shape", 3, 100, 2)), []*ir.Array{places, gaussian(1, 3, 300, 2)},
+			1},
 	}
 	for _, d := range derivatives {
 		if d.typ[0] != 'A' { // some operators starting with A are not defined for all numbers
@@ -49,7 +52,8 @@ func attentionTrials(t *testing.T, heads, queries, keys, size, value int64, mask
 func attentionOn(t *testing.T, q, k, v, mask *ir.Array, attrs ...*ir.Attr) []trial {
 	keep := trial{"AttentionKeep", attrs, []*ir.Array{q, k, v, mask}, 2}
 	out := keep.must(t, 1)
-	return []trial{keep, {"AttentionGrad", attrs, []*ir.Array{q, k, v, mask, out[0], out[1], gaussian(4, out[0].Shape...)}, 3}}
+	return []trial{keep, {"AttentionGrad", attrs, []*ir.Array{q, k, v, mask, out[0], out[1],
+		gaussian(4, out[0].Shape...)}, 3}}
 }
 
 func TestRowGradientsEqualDouble(t *testing.T) {
@@ -68,12 +72,16 @@ func TestRowGradientsEqualDouble(t *testing.T) {
 // groupedTrials are attention with groups of heads, windows and softcap.
 func groupedTrials(t *testing.T) []trial {
 	window := func(left, right, offset int64) []*ir.Attr {
-		return []*ir.Attr{ir.IntAttr("left_window_size", left), ir.IntAttr("right_window_size", right), ir.IntAttr("offset", offset), ir.FloatAttr("scale", 0.3)}
+		return []*ir.Attr{ir.IntAttr("left_window_size", left), ir.IntAttr("right_window_size", right),
+			ir.IntAttr("offset", offset), ir.FloatAttr("scale", 0.3)}
 	}
-	list := attentionOn(t, gaussian(1, 2, 3, 301, 8), gaussian(2, 2, 1, 301, 8), gaussian(3, 2, 1, 301, 5), gaussian(4, 301), append(window(-1, 0, 0), ir.FloatAttr("softcap", 2))...)
-	list = append(list, attentionOn(t, gaussian(1, 2, 4, 260, 8), gaussian(2, 2, 1, 700, 8), gaussian(3, 2, 1, 700, 8), nil, window(30, 2, 440)...)...)
+	list := attentionOn(t, gaussian(1, 2, 3, 301, 8), gaussian(2, 2, 1, 301, 8), gaussian(3, 2, 1, 301, 5),
+		gaussian(4, 301), append(window(-1, 0, 0), ir.FloatAttr("softcap", 2))...)
+	list = append(list, attentionOn(t, gaussian(1, 2, 4, 260, 8), gaussian(2, 2, 1, 700, 8),
+		gaussian(3, 2, 1, 700, 8), nil, window(30, 2, 440)...)...)
 	// the first queries are before all keys, the last ones after them
-	return append(list, attentionOn(t, gaussian(1, 3, 600, 4), gaussian(2, 3, 90, 4), gaussian(3, 3, 90, 4), nil, window(10, 0, -260)...)...)
+	return append(list, attentionOn(t, gaussian(1, 3, 600, 4), gaussian(2, 3, 90, 4), gaussian(3, 3, 90, 4), nil,
+		window(10, 0, -260)...)...)
 }
 
 // The work of attention does not grow with the product of queries and keys.

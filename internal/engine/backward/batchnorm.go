@@ -48,7 +48,8 @@ func channelsOf(in []*ir.Array, names ...string) (int64, error) {
 	}
 	for i := range names[1:] {
 		if a := in[i+1]; len(a.Shape) != 1 || a.Shape[0] != in[0].Shape[1] {
-			return 0, fmt.Errorf("input %s is %s, want one element for each of %d channels", names[i+1], a, in[0].Shape[1])
+			return 0, fmt.Errorf("input %s is %s, want one element for each of %d channels", names[i+1], a,
+				in[0].Shape[1])
 		}
 	}
 	return in[0].Shape[1], nil
@@ -66,7 +67,8 @@ func mixedNormShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 func mixedNorm(c *op.Call) error {
 	p, buffers, epsilon := planesOf(c.In[0]), buffersOf[float32](c, 1), float64(c.Float("epsilon", 1e-5))
-	scale, shift, mean, variance := ir.View[float32](c.In[1]), ir.View[float32](c.In[2]), ir.View[float32](c.In[3]), ir.View[float32](c.In[4])
+	scale, shift, mean, variance := ir.View[float32](c.In[1]), ir.View[float32](c.In[2]), ir.View[float32](c.In[3]),
+		ir.View[float32](c.In[4])
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		a := float64(scale[k]) / math.Sqrt(float64(variance[k])+epsilon)
 		for i := range p.instances {
@@ -189,7 +191,8 @@ func batchGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w := widened(in, 0, 4); w[4].Kind != ir.Dense || w[4].DType != w[0].DType || !slices.Equal(dy.Shape, in[0].Shape) {
+	if w := widened(in, 0, 4); w[4].Kind != ir.Dense || w[4].DType != w[0].DType ||
+		!slices.Equal(dy.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input dY is %s, want %s as X", dy, in[0])
 	}
 	each := ir.Spec{DType: in[1].DType, Shape: in[0].Shape[1:2]}
@@ -233,7 +236,8 @@ type channelGrad[T number] struct {
 
 // run calls its functions for the channel of each instance and its gradient twice: for the sums, and to write.
 func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i int, dx []T)) {
-	scale, center, s := float64(ir.View[T](b.In[1])[b.k]), float64(ir.View[T](b.In[2])[b.k]), float64(ir.View[T](b.In[3])[b.k])
+	scale, center, s := float64(ir.View[T](b.In[1])[b.k]), float64(ir.View[T](b.In[2])[b.k]),
+		float64(ir.View[T](b.In[3])[b.k])
 	sum, product := 0.0, 0.0
 	for i := range b.instances {
 		x, dy, _ := instance(i)
@@ -265,7 +269,8 @@ type descent[T number] struct {
 
 // write supports dX in dY's memory.
 func (d descent[T]) write(dx, dy, x []T) {
-	for ; len(dx) > 0; dx, dy, x = dx[min(batchBlock, len(dx)):], dy[min(batchBlock, len(dy)):], x[min(batchBlock, len(x)):] {
+	for ; len(dx) > 0; dx, dy, x = dx[min(batchBlock, len(dx)):], dy[min(batchBlock, len(dy)):],
+		x[min(batchBlock, len(x)):] {
 		n := min(batchBlock, len(dx))
 		d.block(dx[:n], dy[:n], x[:n], d.buffer[:n])
 	}

@@ -45,7 +45,8 @@ func pooledOf(n *op.Node, x *ir.Array) (ir.Spec, conv.Windows, error) {
 		return ir.Spec{}, w, err
 	}
 	if w.KernelSize() > MostTaken {
-		return ir.Spec{}, w, fmt.Errorf("attribute kernel_shape: %d elements, want at most %d", w.KernelSize(), MostTaken)
+		return ir.Spec{}, w, fmt.Errorf("attribute kernel_shape: %d elements, want at most %d", w.KernelSize(),
+			MostTaken)
 	}
 	y := ir.Spec{DType: x.DType, Shape: slices.Concat(x.Shape[:2], w.Lengths())}
 	return y, w, y.Valid()
@@ -113,7 +114,8 @@ func normPool[T number](c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	p, q, buffers, pool := planesOf(c.In[0]), planesOf(&ir.Array{Shape: s.Shape}), normPoolBuffers[T](c), conv.ArgmaxChannel[T, uint8](w)
+	p, q, buffers, pool := planesOf(c.In[0]), planesOf(&ir.Array{Shape: s.Shape}), normPoolBuffers[T](c),
+		conv.ArgmaxChannel[T, uint8](w)
 	epsilon, momentum := float64(c.Float("epsilon", 1e-5)), float64(c.Float("momentum", 0.9))
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
 	c.Pool.Slots(p.channels, func(k, slot int) {
@@ -150,7 +152,8 @@ func normPoolGrad[T number](c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	p, q, buffers, pool := planesOf(c.In[0]), planesOf(c.In[4]), normPoolBuffers[T](c), conv.MaxGradientChannel[T, uint8](w)
+	p, q, buffers, pool := planesOf(c.In[0]), planesOf(c.In[4]), normPoolBuffers[T](c),
+		conv.MaxGradientChannel[T, uint8](w)
 	places := ir.View[uint8](c.In[5])
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		b := channelGrad[T]{c, p, k, buffers.rest[slot*batchBlock:][:batchBlock]}

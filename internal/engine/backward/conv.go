@@ -33,7 +33,8 @@ func convolution(typ string, transposed bool) op.Op {
 	g := convGradient{transposed}
 	return op.Op{
 		Type: typ, Shape: g.shape, Work: g.work,
-		Run: op.FloatOrDouble(func(c *op.Call) error { return convGrad[float32](g, c) }, func(c *op.Call) error { return convGrad[float64](g, c) }),
+		Run: op.FloatOrDouble(func(c *op.Call) error { return convGrad[float32](g, c) },
+			func(c *op.Call) error { return convGrad[float64](g, c) }),
 	}
 }
 

@@ -27,29 +27,42 @@ func trials(t *testing.T) []trial {
 	pads, strides := ir.IntsAttr("pads", 1, 1, 1, 1), ir.IntsAttr("strides", 2, 2)
 	square := ir.IntsAttr("kernel_shape", 3, 3)
 	list := []trial{
-		{"ConvGrad", []*ir.Attr{pads}, []*ir.Array{gaussian(1, 3, 20, 40, 38), gaussian(2, 24, 20, 3, 3), gaussian(3, 3, 24, 40, 38)}, 3},
-		{"ConvGrad", []*ir.Attr{pads, strides, ir.IntAttr("group", 2)}, []*ir.Array{gaussian(1, 2, 6, 40, 41), gaussian(2, 10, 3, 3, 3), gaussian(3, 2, 10, 20, 21)}, 3},
-		{"ConvGrad", []*ir.Attr{pads, ir.IntAttr("group", 12)}, []*ir.Array{gaussian(1, 2, 12, 30, 31), gaussian(2, 12, 1, 3, 3), gaussian(3, 2, 12, 30, 31)}, 3},
-		{"ConvGrad", nil, []*ir.Array{gaussian(1, 2, 40, 16, 16), gaussian(2, 30, 40, 1, 1), gaussian(3, 2, 30, 16, 16)}, 3},
-		{"ConvGrad", nil, []*ir.Array{gaussian(1, 2, 3, 6, 7, 8), gaussian(2, 4, 3, 2, 2, 2), gaussian(3, 2, 4, 5, 6, 7)}, 3},
-		{"ConvTransposeGrad", []*ir.Attr{pads, strides}, []*ir.Array{gaussian(1, 2, 18, 20, 21), gaussian(2, 18, 20, 4, 4), gaussian(3, 2, 20, 40, 42)}, 3},
-		{"AveragePoolGrad", []*ir.Attr{square, strides, pads, ir.IntsAttr("shape", 2, 5, 40, 41)}, []*ir.Array{gaussian(1, 2, 5, 20, 21)}, 1},
-		{"BatchNormTrain", nil, []*ir.Array{gaussian(1, 3, 7, 40, 41), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7), gaussian(5, 7)}, 5},
+		{"ConvGrad", []*ir.Attr{pads}, []*ir.Array{gaussian(1, 3, 20, 40, 38), gaussian(2, 24, 20, 3, 3),
+			gaussian(3, 3, 24, 40, 38)}, 3},
+		{"ConvGrad", []*ir.Attr{pads, strides, ir.IntAttr("group", 2)},
+			[]*ir.Array{gaussian(1, 2, 6, 40, 41), gaussian(2, 10, 3, 3, 3), gaussian(3, 2, 10, 20, 21)}, 3},
+		{"ConvGrad", []*ir.Attr{pads, ir.IntAttr("group", 12)},
+			[]*ir.Array{gaussian(1, 2, 12, 30, 31), gaussian(2, 12, 1, 3, 3), gaussian(3, 2, 12, 30, 31)}, 3},
+		{"ConvGrad", nil, []*ir.Array{gaussian(1, 2, 40, 16, 16), gaussian(2, 30, 40, 1, 1),
+			gaussian(3, 2, 30, 16, 16)}, 3},
+		{"ConvGrad", nil, []*ir.Array{gaussian(1, 2, 3, 6, 7, 8), gaussian(2, 4, 3, 2, 2, 2),
+			gaussian(3, 2, 4, 5, 6, 7)}, 3},
+		{"ConvTransposeGrad", []*ir.Attr{pads, strides},
+			[]*ir.Array{gaussian(1, 2, 18, 20, 21), gaussian(2, 18, 20, 4, 4), gaussian(3, 2, 20, 40, 42)}, 3},
+		{"AveragePoolGrad", []*ir.Attr{square, strides, pads, ir.IntsAttr("shape", 2, 5, 40, 41)},
+			[]*ir.Array{gaussian(1, 2, 5, 20, 21)}, 1},
+		{"BatchNormTrain", nil, []*ir.Array{gaussian(1, 3, 7, 40, 41), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7),
+			gaussian(5, 7)}, 5},
 		{"BatchNormTrain", nil, []*ir.Array{gaussian(1, 90, 7), gaussian(2, 7), gaussian(3, 7)}, 3},
-		{"BatchNormGrad", nil, []*ir.Array{gaussian(1, 3, 7, 70, 71), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7), gaussian(5, 3, 7, 70, 71)}, 3},
-		{"BatchNormGrad", []*ir.Attr{ir.IntAttr("frozen", 1)}, []*ir.Array{gaussian(1, 3, 7, 9), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7), gaussian(5, 3, 7, 9)}, 3},
+		{"BatchNormGrad", nil, []*ir.Array{gaussian(1, 3, 7, 70, 71), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7),
+			gaussian(5, 3, 7, 70, 71)}, 3},
+		{"BatchNormGrad", []*ir.Attr{ir.IntAttr("frozen", 1)},
+			[]*ir.Array{gaussian(1, 3, 7, 9), gaussian(2, 7), gaussian(3, 7), gaussian(4, 7), gaussian(5, 3, 7, 9)}, 3},
 	}
 	for _, attrs := range pooled() {
 		keep := trial{"MaxPoolKeep", attrs, []*ir.Array{gaussian(1, 2, 5, 40, 41)}, 2}
 		out := keep.must(t, 2)
-		grad := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", 2, 5, 40, 41)), []*ir.Array{gaussian(1, out[0].Shape...), out[1]}, 1}
+		grad := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", 2, 5, 40, 41)),
+			[]*ir.Array{gaussian(1, out[0].Shape...), out[1]}, 1}
 		list = append(list, keep, grad)
 		if out[1].DType != ir.Uint8 {
 			continue
 		}
-		norm := trial{"BatchNormPoolTrain", attrs, []*ir.Array{gaussian(1, 2, 5, 40, 41), gaussian(2, 5), gaussian(3, 5), gaussian(4, 5), gaussian(5, 5)}, 6}
+		norm := trial{"BatchNormPoolTrain", attrs,
+			[]*ir.Array{gaussian(1, 2, 5, 40, 41), gaussian(2, 5), gaussian(3, 5), gaussian(4, 5), gaussian(5, 5)}, 6}
 		made := norm.must(t, 2)
-		list = append(list, norm, trial{"BatchNormPoolGrad", attrs, []*ir.Array{norm.in[0], norm.in[1], made[2], made[3], gaussian(6, out[0].Shape...), made[1]}, 3})
+		list = append(list, norm, trial{"BatchNormPoolGrad", attrs,
+			[]*ir.Array{norm.in[0], norm.in[1], made[2], made[3], gaussian(6, out[0].Shape...), made[1]}, 3})
 	}
 	return list
 }
@@ -59,7 +72,8 @@ func pooled() [][]*ir.Attr {
 	return [][]*ir.Attr{
 		{ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2)},
 		{ir.IntsAttr("kernel_shape", 3, 3), ir.IntsAttr("strides", 2, 2), ir.IntsAttr("pads", 1, 1, 1, 1)},
-		{ir.IntsAttr("kernel_shape", 3, 2), ir.IntsAttr("dilations", 2, 9), ir.IntsAttr("strides", 2, 5), ir.IntsAttr("pads", 9, 5, 9, 20), ir.IntAttr("ceil_mode", 1)},
+		{ir.IntsAttr("kernel_shape", 3, 2), ir.IntsAttr("dilations", 2, 9), ir.IntsAttr("strides", 2, 5),
+			ir.IntsAttr("pads", 9, 5, 9, 20), ir.IntAttr("ceil_mode", 1)},
 		{ir.IntsAttr("kernel_shape", 17, 19), ir.StringAttr("auto_pad", "SAME_LOWER")},
 	}
 }
@@ -90,7 +104,8 @@ func (c trial) double() trial {
 
 // node is the trial as a node.
 func (c trial) node(workers int) optest.Case {
-	return optest.Case{Domain: domain, Type: c.typ, Version: 1, In: c.in, Attrs: c.attrs, Outputs: c.outputs, Workers: workers}
+	return optest.Case{Domain: domain, Type: c.typ, Version: 1, In: c.in, Attrs: c.attrs, Outputs: c.outputs,
+		Workers: workers}
 }
 
 func (c trial) must(t *testing.T, workers int) []*ir.Array {

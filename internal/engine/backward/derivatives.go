@@ -74,7 +74,8 @@ func above(zero float64, below func(*op.Node) func(float64) float64) func(*op.No
 }
 
 func selu(n *op.Node) func(float64) float64 {
-	alpha, gamma := float64(n.Float("alpha", 1.67326319217681884765625)), float64(n.Float("gamma", 1.05070102214813232421875))
+	alpha, gamma := float64(n.Float("alpha", 1.67326319217681884765625)),
+		float64(n.Float("gamma", 1.05070102214813232421875))
 	return func(y float64) float64 { return where(y > 0, gamma, y+alpha*gamma) }
 }
 

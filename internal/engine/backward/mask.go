@@ -126,7 +126,10 @@ func runMasked(c *op.Call) error {
 	on, off := c.Float("on", 1), c.Float("off", 0)
 	if c.In[0].DType == ir.Double {
 		dy, dx := ir.View[float64](c.In[0]), ir.View[float64](c.Out[0])
-		inBytes(c.Pool, n, func(from, to int) { scaleMasked(dx[from:to], dy[from:to], m[from/8:], float64(on), float64(off)) })
+		inBytes(c.Pool, n, func(from, to int) {
+			scaleMasked(dx[from:to], dy[from:to], m[from/8:], float64(on),
+				float64(off))
+		})
 		return nil
 	}
 	inBytes(c.Pool, n, func(from, to int) {

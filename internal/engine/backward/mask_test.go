@@ -69,11 +69,15 @@ func TestMaskedGradientsInFloat16(t *testing.T) {
 		}
 	}
 	want := masked(t, v, dy, 0, 1, 0.5, 0, 1)
-	m := trial{"ActivationMask", nil, []*ir.Array{halved(v), ir.ArrayOf([]float32{0}), ir.ArrayOf([]float32{1})}, 1}.must(t, 2)
+	m := trial{"ActivationMask", nil, []*ir.Array{halved(v), ir.ArrayOf([]float32{0}), ir.ArrayOf([]float32{1})},
+		1}.must(t, 2)
 	for name, got := range map[string]*ir.Array{
-		"dY":        trial{"MaskedGrad", []*ir.Attr{ir.FloatAttr("on", 0.5)}, []*ir.Array{halved(dy), m[0]}, 1}.must(t, 2)[0],
-		"dX":        trial{"MaskedGrad", []*ir.Attr{ir.FloatAttr("on", 0.5), ir.IntsAttr("halves", 0)}, []*ir.Array{dy, m[0]}, 1}.must(t, 2)[0],
-		"dY and dX": trial{"MaskedGrad", []*ir.Attr{ir.FloatAttr("on", 0.5), ir.IntsAttr("halves", 0)}, []*ir.Array{halved(dy), m[0]}, 1}.must(t, 2)[0],
+		"dY": trial{"MaskedGrad", []*ir.Attr{ir.FloatAttr("on", 0.5)}, []*ir.Array{halved(dy), m[0]},
+			1}.must(t, 2)[0],
+		"dX": trial{"MaskedGrad", []*ir.Attr{ir.FloatAttr("on", 0.5), ir.IntsAttr("halves", 0)},
+			[]*ir.Array{dy, m[0]}, 1}.must(t, 2)[0],
+		"dY and dX": trial{"MaskedGrad", []*ir.Attr{ir.FloatAttr("on", 0.5), ir.IntsAttr("halves", 0)},
+			[]*ir.Array{halved(dy), m[0]}, 1}.must(t, 2)[0],
 	} {
 		reference := want
 		if got.DType == ir.Float16 {

@@ -21,8 +21,10 @@ import (
 // with the attributes of package half.
 func pools() []op.Op {
 	return []op.Op{
-		{Type: "MaxPoolKeep", Shape: keepShape, Work: poolWork(keepShape), Run: op.FloatOrDouble(maxPoolKeep[float32], maxPoolKeep[float64])},
-		{Type: "MaxPoolGrad", Shape: maxGradShape, Work: poolWork(maxGradShape), Run: op.FloatOrDouble(maxPoolGrad[float32], maxPoolGrad[float64])},
+		{Type: "MaxPoolKeep", Shape: keepShape, Work: poolWork(keepShape),
+			Run: op.FloatOrDouble(maxPoolKeep[float32], maxPoolKeep[float64])},
+		{Type: "MaxPoolGrad", Shape: maxGradShape, Work: poolWork(maxGradShape),
+			Run: op.FloatOrDouble(maxPoolGrad[float32], maxPoolGrad[float64])},
 		{
 			Type: "AveragePoolGrad", Shape: averageGradShape, Work: poolWork(averageGradShape),
 			Run: op.FloatOrDouble(averagePoolGrad[float32], averagePoolGrad[float64]),
@@ -137,7 +139,8 @@ func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if want := PlaceType(w.KernelSize()); places.Kind != ir.Dense || places.DType != want || !slices.Equal(places.Shape, in[0].Shape) {
+	if want := PlaceType(w.KernelSize()); places.Kind != ir.Dense || places.DType != want ||
+		!slices.Equal(places.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input I is %s, want %s of the shape of dY, %s", places, want, in[0])
 	}
 	return half.Stored(n, []ir.Spec{{DType: widened(in, 0)[0].DType, Shape: shape}})

@@ -85,14 +85,16 @@ func TestBatchNormPoolEqualsSeparateNodes(t *testing.T) {
 		x, scale, b := gaussian(1, 3, 4, 40, 41), gaussian(2, 4), gaussian(3, 4)
 		norm := trial{"BatchNormTrain", nil, []*ir.Array{x, scale, b, gaussian(4, 4), gaussian(5, 4)}, 5}.must(t, 2)
 		pool := trial{"MaxPoolKeep", attrs, norm[:1], 2}.must(t, 2)
-		both := trial{"BatchNormPoolTrain", attrs, []*ir.Array{x, scale, b, gaussian(4, 4), gaussian(5, 4)}, 6}.must(t, 2)
+		both := trial{"BatchNormPoolTrain", attrs, []*ir.Array{x, scale, b, gaussian(4, 4), gaussian(5, 4)},
+			6}.must(t, 2)
 		for i, want := range slices.Concat(pool, norm[1:]) {
 			if !bytes.Equal(both[i].Data, want.Data) {
 				t.Errorf("%v: output %d differs", attrs, i)
 			}
 		}
 		dy := gaussian(6, pool[0].Shape...)
-		separate := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", x.Shape...)), []*ir.Array{dy, pool[1]}, 1}.must(t, 2)
+		separate := trial{"MaxPoolGrad", append(slices.Clone(attrs), ir.IntsAttr("shape", x.Shape...)),
+			[]*ir.Array{dy, pool[1]}, 1}.must(t, 2)
 		want := trial{"BatchNormGrad", nil, []*ir.Array{x, scale, norm[1], norm[2], separate[0]}, 3}.must(t, 2)
 		got := trial{"BatchNormPoolGrad", attrs, []*ir.Array{x, scale, norm[1], norm[2], dy, pool[1]}, 3}.must(t, 2)
 		for i := range want {

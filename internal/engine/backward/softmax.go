@@ -14,8 +14,10 @@ import (
 //	dX = LogSoftmaxGrad(Y, dY) = dY - eʸ·Σ dY
 func softmaxes() []op.Op {
 	return []op.Op{
-		{Type: "SoftmaxGrad", Shape: alongShape, InPlace: []int{1}, Run: op.FloatOrDouble(along(softmaxRow, softmaxLane[float32]), along(nil, softmaxLane[float64]))},
-		{Type: "LogSoftmaxGrad", Shape: alongShape, InPlace: []int{1}, Run: op.FloatOrDouble(along(logSoftmaxRow, logSoftmaxLane[float32]), along(nil, logSoftmaxLane[float64]))},
+		{Type: "SoftmaxGrad", Shape: alongShape, InPlace: []int{1},
+			Run: op.FloatOrDouble(along(softmaxRow, softmaxLane[float32]), along(nil, softmaxLane[float64]))},
+		{Type: "LogSoftmaxGrad", Shape: alongShape, InPlace: []int{1},
+			Run: op.FloatOrDouble(along(logSoftmaxRow, logSoftmaxLane[float32]), along(nil, logSoftmaxLane[float64]))},
 	}
 }
 

@@ -34,7 +34,8 @@ func bench(b *testing.B, l layer, constant []int) {
 	defer pool.Close()
 	row := rowOf("Conv", 22)
 	in := []*ir.Array{random(1, l.x...), random(2, l.w...)}
-	c, err := optest.NewCall(row, optest.Case{Type: "Conv", Version: 22, In: in, Attrs: l.a.List(), Consts: constant}, pool)
+	c, err := optest.NewCall(row, optest.Case{Type: "Conv", Version: 22, In: in, Attrs: l.a.List(), Consts: constant},
+		pool)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -147,7 +147,8 @@ func (b *PixelBand) Runs() []kernel.Run {
 	quads := int64(ceilDiv(taps*b.InC, kernel.GemmQuad))
 	for i := range b.kernel[0] {
 		for j := 0; j < b.kernel[1]; j += taps {
-			runs = append(runs, kernel.Run{At: int64(i*b.dilation[0]*b.line + j*b.dilation[1]*b.Channels()), Quads: quads})
+			runs = append(runs, kernel.Run{At: int64(i*b.dilation[0]*b.line + j*b.dilation[1]*b.Channels()),
+				Quads: quads})
 		}
 	}
 	return runs

@@ -22,7 +22,8 @@ import (
 func convolutions() []op.Op {
 	row := op.Op{
 		Type: "Conv", Since: 1, Shape: convShape,
-		Prepare: prepareConv, Decodes: decodes, States: convStates(), ChannelsLast: layouts, Work: convWork, Run: convTypes().run,
+		Prepare: prepareConv, Decodes: decodes, States: convStates(), ChannelsLast: layouts, Work: convWork,
+		Run: convTypes().run,
 	}
 	fused := row
 	fused.Domain, fused.Type = "mcompress", "FusedConv"
@@ -39,7 +40,8 @@ func convolutions() []op.Op {
 //
 // with the attributes of Conv. X and Y may be Float16, with the attributes of package half; W and B are float32.
 func mixedConv() op.Op {
-	return op.Op{Domain: "mcompress", Type: "MixedConv", Since: 1, Shape: mixedShape, Prepare: prepareConv, Decodes: decodes, States: convStates(), Work: mixedWork, Run: convolve}
+	return op.Op{Domain: "mcompress", Type: "MixedConv", Since: 1, Shape: mixedShape, Prepare: prepareConv,
+		Decodes: decodes, States: convStates(), Work: mixedWork, Run: convolve}
 }
 
 func mixedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -187,7 +189,8 @@ func convolve(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	j := job{x: ImagesOf[float32](c.In[0], false), w: ir.View[float32](c.In[1]), y: ImagesOf[float32](c.Out[0], c.Bool("exceeds", false))}
+	j := job{x: ImagesOf[float32](c.In[0], false), w: ir.View[float32](c.In[1]),
+		y: ImagesOf[float32](c.Out[0], c.Bool("exceeds", false))}
 	j.lastX, j.lastY = c.LastIn, c.LastOut
 	j.activate, j.bounds = l.activate, l.bounds
 	if b := c.Opt(2); b != nil {
@@ -213,7 +216,8 @@ func (g *Geometry) products(work []byte, j job) []gemm.FloatProduct {
 	products := make([]gemm.FloatProduct, g.Products())
 	for i := range products {
 		x, y := j.x.from(i*g.InC*g.InArea()), j.y.from(i*g.OutC*g.OutArea())
-		q := gemm.FloatProduct{C: y.Values, Stride: g.OutArea(), Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate}}
+		q := gemm.FloatProduct{C: y.Values, Stride: g.OutArea(), Accumulate: j.add,
+			Epilogue: gemm.Epilogue{Activate: j.activate}}
 		if len(j.w) > 0 {
 			q.A = gemm.Rows(Weights(g, j.w, i), g.Depth())
 		}

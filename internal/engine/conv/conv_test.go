@@ -26,16 +26,22 @@ func layers() []layer {
 	return []layer{
 		{[]int64{2, 3, 17}, []int64{5, 3, 4}, attrs{"strides": []int{3}, "pads": []int{1, 2}}},
 		{[]int64{1, 4, 9, 11}, []int64{6, 4, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
-		{[]int64{2, 4, 9, 11}, []int64{6, 2, 3, 2}, attrs{"group": 2, "strides": []int{2, 1}, "pads": []int{0, 1, 2, 0}}},
+		{[]int64{2, 4, 9, 11}, []int64{6, 2, 3, 2},
+			attrs{"group": 2, "strides": []int{2, 1}, "pads": []int{0, 1, 2, 0}}},
 		{[]int64{1, 3, 40, 50}, []int64{8, 3, 5, 5}, attrs{"strides": []int{2, 2}, "auto_pad": "SAME_UPPER"}},
-		{[]int64{1, 3, 10, 9}, []int64{2, 3, 3, 2}, attrs{"dilations": []int{2, 3}, "auto_pad": "SAME_LOWER", "strides": []int{1, 1}}},
+		{[]int64{1, 3, 10, 9}, []int64{2, 3, 3, 2},
+			attrs{"dilations": []int{2, 3}, "auto_pad": "SAME_LOWER", "strides": []int{1, 1}}},
 		{[]int64{2, 20, 7, 7}, []int64{18, 20, 1, 1}, attrs{}},
 		{[]int64{1, 6, 14, 70}, []int64{6, 1, 3, 3}, attrs{"group": 6, "pads": []int{1, 1, 1, 1}}},
-		{[]int64{1, 3, 5, 6}, []int64{6, 1, 3, 5}, attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{2, 3, 1, 4}, "dilations": []int{1, 2}}},
-		{[]int64{2, 35, 7, 6}, []int64{35, 1, 3, 3}, attrs{"group": 35, "strides": []int{2, 1}, "pads": []int{1, 2, 0, 1}, "dilations": []int{1, 2}}},
-		{[]int64{1, 16, 300, 9}, []int64{16, 1, 3, 3}, attrs{"group": 16, "strides": []int{1, 2}, "pads": []int{1, 1, 1, 1}}},
+		{[]int64{1, 3, 5, 6}, []int64{6, 1, 3, 5},
+			attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{2, 3, 1, 4}, "dilations": []int{1, 2}}},
+		{[]int64{2, 35, 7, 6}, []int64{35, 1, 3, 3},
+			attrs{"group": 35, "strides": []int{2, 1}, "pads": []int{1, 2, 0, 1}, "dilations": []int{1, 2}}},
+		{[]int64{1, 16, 300, 9}, []int64{16, 1, 3, 3},
+			attrs{"group": 16, "strides": []int{1, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 4, 30}, []int64{4, 1, 3}, attrs{"group": 4, "strides": []int{3}, "auto_pad": "VALID"}},
-		{[]int64{1, 2, 5, 6, 7}, []int64{3, 2, 2, 3, 2}, attrs{"strides": []int{1, 2, 1}, "pads": []int{1, 0, 1, 0, 2, 1}}},
+		{[]int64{1, 2, 5, 6, 7}, []int64{3, 2, 2, 3, 2},
+			attrs{"strides": []int{1, 2, 1}, "pads": []int{1, 0, 1, 0, 2, 1}}},
 		{[]int64{1, 2, 5, 6, 7}, []int64{2, 1, 2, 3, 2}, attrs{"group": 2}},
 		{[]int64{1, 300, 4, 5}, []int64{7, 300, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
 		{[]int64{1, 1, 3, 3}, []int64{1, 1, 1, 1}, attrs{"strides": []int{4, 4}}},
@@ -50,7 +56,8 @@ func layers() []layer {
 
 func TestConvEqualsTheDefinition(t *testing.T) {
 	for i, l := range layers() {
-		for dt, tolerance := range map[ir.DType]float64{ir.Float: 1e-5, ir.Double: 1e-6, ir.Float16: 2e-3, ir.BFloat16: 2e-2} {
+		for dt, tolerance := range map[ir.DType]float64{ir.Float: 1e-5, ir.Double: 1e-6, ir.Float16: 2e-3,
+			ir.BFloat16: 2e-2} {
 			x, w, b := as(dt, random(1, l.x...)), as(dt, random(2, l.w...)), as(dt, random(3, l.w[0]))
 			got := must(t, "Conv", 22, l.a, x, w, b)
 			want := definition(t, l, x, w, b)
@@ -151,7 +158,8 @@ func TestFusedConvInPlaceIsBitIdentical(t *testing.T) {
 	z := random(4, layerGeometry(t, l).OutShape()...)
 	want := must(t, "FusedConv", 1, l.a, x, w, nil, z)
 	row := rowOf("FusedConv", 1)
-	got, err := optest.RunRow(row, optest.Case{Type: row.Type, In: []*ir.Array{x, w, nil, z}, Attrs: l.a.List(), Workers: 2, InPlace: 4})
+	got, err := optest.RunRow(row, optest.Case{Type: row.Type, In: []*ir.Array{x, w, nil, z}, Attrs: l.a.List(),
+		Workers: 2, InPlace: 4})
 	if err != nil || !bytes.Equal(got[0].Data, want.Data) {
 		t.Errorf("not bit-identical in place, %v", err)
 	}
@@ -243,9 +251,12 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 		{[]int64{1, 40, 13, 15}, []int64{64, 40, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{2, 20, 40}, []int64{200, 20, 5}, attrs{}},
 		{[]int64{2, 130, 7, 7}, []int64{132, 130, 3, 3}, attrs{"strides": []int{1, 2}, "pads": []int{1, 1, 1, 1}}},
-		{[]int64{1, 30, 40, 33}, []int64{70, 30, 5, 3}, attrs{"dilations": []int{2, 3}, "pads": []int{4, 1, 0, 3}, "strides": []int{3, 2}}},
-		{[]int64{1, 64, 70, 70}, []int64{64, 64, 3, 3}, attrs{"dilations": []int{2, 1}, "pads": []int{2, 1, 2, 1}}}, // in several bands
-		{[]int64{3, 80, 9, 9}, []int64{120, 40, 7, 7}, attrs{"group": 2, "pads": []int{3, 3, 3, 3}, "dilations": []int{1, 2}}},
+		{[]int64{1, 30, 40, 33}, []int64{70, 30, 5, 3},
+			attrs{"dilations": []int{2, 3}, "pads": []int{4, 1, 0, 3}, "strides": []int{3, 2}}},
+		// in several bands
+		{[]int64{1, 64, 70, 70}, []int64{64, 64, 3, 3}, attrs{"dilations": []int{2, 1}, "pads": []int{2, 1, 2, 1}}},
+		{[]int64{3, 80, 9, 9}, []int64{120, 40, 7, 7},
+			attrs{"group": 2, "pads": []int{3, 3, 3, 3}, "dilations": []int{1, 2}}},
 		{[]int64{1, 64, 20, 20}, []int64{64, 64, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
 		{[]int64{1, 160, 3, 5}, []int64{130, 160, 2, 9}, attrs{"auto_pad": "SAME_UPPER"}},
 	} {
@@ -255,15 +266,18 @@ func TestSparseConvIsBitIdentical(t *testing.T) {
 				ir.View[float32](w)[at] = 0
 			}
 		}
-		if made := prepareSparse(nodeOf("Conv", l.a), w, op.NewPool(1)); made == nil || float64(made.Bytes) > 0.25*float64(w.Bytes()) {
+		if made := prepareSparse(nodeOf("Conv", l.a), w, op.NewPool(1)); made == nil ||
+			float64(made.Bytes) > 0.25*float64(w.Bytes()) {
 			t.Errorf("layer %d is not packed: %+v", i, made)
 		}
 		preparedIsBitIdentical(t, fmt.Sprintf("layer %d", i), l, w)
 		halves := []*ir.Array{as(ir.Float16, random(1, l.x...)), as(ir.Float16, w)}
-		if made, err := prepareConv(nodeOf("Conv", l.a), []*ir.Array{nil, halves[1]}, op.NewPool(1)); err != nil || float64(made.Bytes) > 0.3*float64(halves[1].Bytes()) {
+		if made, err := prepareConv(nodeOf("Conv", l.a), []*ir.Array{nil, halves[1]}, op.NewPool(1)); err != nil ||
+			float64(made.Bytes) > 0.3*float64(halves[1].Bytes()) {
 			t.Errorf("layer %d of Float16 is not packed: %+v", i, made)
 		}
-		if want, got := must(t, "Conv", 22, l.a, halves...), prepared(t, "Conv", 22, l.a, halves...); !bytes.Equal(got.Data, want.Data) {
+		if want, got := must(t, "Conv", 22, l.a, halves...),
+			prepared(t, "Conv", 22, l.a, halves...); !bytes.Equal(got.Data, want.Data) {
 			t.Errorf("layer %d of Float16: not bit-identical to computed weights", i)
 		}
 	}
@@ -294,7 +308,8 @@ func TestSparseConvOfAnyWindowIsBitIdentical(t *testing.T) {
 			r.Skip("kernels of few elements stay dense") // rapid fails if it skips most
 		}
 		x := random(1, l.x...)
-		if want, got := must(t, "Conv", 22, l.a, x, w), prepared(t, "Conv", 22, l.a, x, w); !bytes.Equal(got.Data, want.Data) {
+		if want, got := must(t, "Conv", 22, l.a, x, w),
+			prepared(t, "Conv", 22, l.a, x, w); !bytes.Equal(got.Data, want.Data) {
 			r.Fatalf("x%v w%v %v: not bit-identical to computed weights", l.x, l.w, l.a)
 		}
 	})
@@ -319,7 +334,8 @@ func TestSparseConvOfPositions(t *testing.T) {
 			t.Fatal(err)
 		}
 		n.Packed = packedweight.NewSparse(len(positions), positions, values)
-		if got, err := prepareConv(n, []*ir.Array{nil, {DType: w.DType, Shape: w.Shape}}, op.NewPool(2)); err != nil || !stdreflect.DeepEqual(got, want) {
+		if got, err := prepareConv(n, []*ir.Array{nil, {DType: w.DType, Shape: w.Shape}},
+			op.NewPool(2)); err != nil || !stdreflect.DeepEqual(got, want) {
 			t.Errorf("%d groups: %v, packed otherwise than the dense weight", groups, err)
 		}
 	}
@@ -370,7 +386,8 @@ func preparedIsBitIdentical(t *testing.T, what string, l layer, w *ir.Array) {
 	} {
 		a := maps.Clone(l.a)
 		maps.Copy(a, c.more)
-		if want, got := must(t, c.name, 1, a, c.in...), prepared(t, c.name, 1, a, c.in...); !bytes.Equal(got.Data, want.Data) {
+		if want, got := must(t, c.name, 1, a, c.in...),
+			prepared(t, c.name, 1, a, c.in...); !bytes.Equal(got.Data, want.Data) {
 			t.Errorf("%s, %s with %v: not bit-identical to computed weights", what, c.name, c.more)
 		}
 	}
@@ -385,7 +402,8 @@ func TestSparseConvOfFixedWeights(t *testing.T) {
 		}
 	}
 	a := attrs{"pads": []int{1, 1, 1, 1}}
-	fixed, err := optest.RunRow(rowOf("Conv", 22), optest.Case{Type: "Conv", Version: 22, In: in, Attrs: a.List(), Fixed: []int{1}, Workers: 2})
+	fixed, err := optest.RunRow(rowOf("Conv", 22),
+		optest.Case{Type: "Conv", Version: 22, In: in, Attrs: a.List(), Fixed: []int{1}, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +417,8 @@ func TestWinogradPaysOffForManyChannels(t *testing.T) {
 	for _, c := range []struct {
 		inC, outC int
 		want      bool
-	}{{3, 64, false}, {12, 16, false}, {8, 16, false}, {8, 64, true}, {16, 16, true}, {24, 24, true}, {32, 4, false}, {32, 16, true}, {64, 8, true}} {
+	}{{3, 64, false}, {12, 16, false}, {8, 16, false}, {8, 64, true}, {16, 16, true}, {24, 24, true}, {32, 4, false},
+		{32, 16, true}, {64, 8, true}} {
 		if got := winogradPays(c.inC, c.outC); got != c.want {
 			t.Errorf("%d to %d channels: %v, want %v", c.inC, c.outC, got, c.want)
 		}
@@ -421,7 +440,8 @@ func TestWinogradBlocks(t *testing.T) {
 		l := layer{c.x, []int64{130, 70, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}}
 		plan := winogradOf(layerGeometry(t, l), nil, c.workers)
 		if plan.blocks() != c.blocks || plan.slab != c.slab {
-			t.Errorf("%v, %d workers: got %d blocks and %d channels, want %d and %d", c.x, c.workers, plan.blocks(), plan.slab, c.blocks, c.slab)
+			t.Errorf("%v, %d workers: got %d blocks and %d channels, want %d and %d", c.x, c.workers, plan.blocks(),
+				plan.slab, c.blocks, c.slab)
 		}
 		prepared(t, "FusedConv", 1, l.a, random(1, l.x...), random(2, l.w...))
 	}

@@ -123,7 +123,8 @@ func deformDouble(c *op.Call) error {
 			}
 		})
 		to := Output(g, y, i)
-		gemm.Plain(c.Pool, g.Product(), gemm.Rows(Weights(g, w, i), g.Depth()), gemm.Rows(patches, g.OutArea()), to, g.OutArea())
+		gemm.Plain(c.Pool, g.Product(), gemm.Rows(Weights(g, w, i), g.Depth()), gemm.Rows(patches, g.OutArea()), to,
+			g.OutArea())
 		if b := c.Opt(3); b != nil {
 			for m, v := range part(ir.View[float64](b), i%g.Groups, g.OutC) {
 				addTo(part(to, m, g.OutArea()), v)

@@ -67,7 +67,8 @@ func (d *denseWindows) run(p *op.Pool, work []byte, j job, weights packedWeights
 			if j.lastY {
 				row = part(y, o, len(row))
 			}
-			kernel.GemmAt(row, d.OutC, band[(o-first)*d.stride[0]*d.wide:], d.stride[1], d.at, weights, d.out[1], d.OutC, finish)
+			kernel.GemmAt(row, d.OutC, band[(o-first)*d.stride[0]*d.wide:], d.stride[1], d.at, weights, d.out[1],
+				d.OutC, finish)
 			if activate != nil {
 				activate(row)
 			}

@@ -29,7 +29,8 @@ func (d *Depthwise) channels() *depthwiseChannels {
 	c.rows = min(max((bandSize/(c.line*channelsWidth)-d.span(0))/d.stride[0]+1, 1), max(d.out[0], 1))
 	for i := range d.kernel[0] {
 		for j := range d.kernel[1] {
-			c.taps = append(c.taps, kernel.Tap{X: (i*d.dilation[0]*c.line + j*d.dilation[1]) * channelsWidth, W: len(c.taps) * channelsWidth})
+			c.taps = append(c.taps, kernel.Tap{X: (i*d.dilation[0]*c.line + j*d.dilation[1]) * channelsWidth,
+				W: len(c.taps) * channelsWidth})
 		}
 	}
 	return c
@@ -88,12 +89,14 @@ func (c *depthwiseChannels) run(p *op.Pool, work []byte, j job) {
 		window := &kernel.FloatWindow{Taps: c.taps, W: w, First: first, Lo: limits.lo, Hi: limits.hi}
 		for r := range rows {
 			row := part(sums, r, c.out[1]*channelsWidth)
-			window.Slide(row, channelsWidth, band[r*c.stride[0]*c.line*channelsWidth:], c.stride[1]*channelsWidth, c.out[1])
+			window.Slide(row, channelsWidth, band[r*c.stride[0]*c.line*channelsWidth:], c.stride[1]*channelsWidth,
+				c.out[1])
 		}
 		if activate != nil {
 			activate(sums)
 		}
-		kernel.TransposeInto(j.y.Values[plane*c.OutArea()+o*c.out[1]:], c.OutArea(), sums, channelsWidth, rows*c.out[1], n)
+		kernel.TransposeInto(j.y.Values[plane*c.OutArea()+o*c.out[1]:], c.OutArea(), sums, channelsWidth,
+			rows*c.out[1], n)
 	})
 }
 

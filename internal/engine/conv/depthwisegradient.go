@@ -25,7 +25,8 @@ func depthwiseGradientOf(g *Geometry) *depthwiseGradient {
 	if d == nil {
 		return nil
 	}
-	c := &depthwiseGradient{Geometry: d.Geometry, down: (d.span(0) - 1) / d.stride[0], across: (d.span(1) - 1) / d.stride[1]}
+	c := &depthwiseGradient{Geometry: d.Geometry, down: (d.span(0) - 1) / d.stride[0],
+		across: (d.span(1) - 1) / d.stride[1]}
 	c.width = c.out[1] + c.across
 	return c
 }

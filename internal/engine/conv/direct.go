@@ -38,7 +38,8 @@ func addWindows[T float](g *Geometry, y, x, w []T, axpy func(y []T, a T, x []T))
 			for _, r := range rows {
 				for k := range g.kernel[last] {
 					lo, hi, from := g.taps(last, k)
-					addScaled(row[lo:hi], weights[r.tap*g.kernel[last]+k], in[r.off:][:g.in[last]], from, g.stride[last], axpy)
+					addScaled(row[lo:hi], weights[r.tap*g.kernel[last]+k], in[r.off:][:g.in[last]], from,
+						g.stride[last], axpy)
 				}
 			}
 		}

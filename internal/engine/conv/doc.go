@@ -17,7 +17,8 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), quantizedConvs(), transposed(), deformable(),
+		maxPools(), averagePools(), globalPools(), unpools(), resizes(), convolutions(), quantizedConvs(),
+		transposed(), deformable(),
 		gridSamples(), affineGrids(), regions(), scalers(),
 	)
 }

@@ -9,7 +9,8 @@ import (
 // globalPools pool each channel into one number.
 func globalPools() []op.Op {
 	return wide(
-		op.Op{Type: "GlobalAveragePool", Since: 1, Shape: globalAverage().global, ChannelsLast: averageLayouts, Run: runGlobalAverage},
+		op.Op{Type: "GlobalAveragePool", Since: 1, Shape: globalAverage().global, ChannelsLast: averageLayouts,
+			Run: runGlobalAverage},
 		op.Op{Type: "GlobalMaxPool", Since: 1, Shape: globalMax().global, Run: globalMax().run},
 		op.Op{Type: "GlobalLpPool", Since: 2, Shape: globalLpShape, Run: globalLp().run},
 	)

@@ -66,7 +66,8 @@ func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy Images[
 		return
 	}
 	p.For(g.Batch*g.Groups*g.InC, func(i int) {
-		plainInputGradient(g, part(dx.Values, i, g.inLen()), Output(g, dy.Values, i/g.InC), Weights(g, w, i/g.InC)[i%g.InC*g.kernelSize():])
+		plainInputGradient(g, part(dx.Values, i, g.inLen()), Output(g, dy.Values, i/g.InC),
+			Weights(g, w, i/g.InC)[i%g.InC*g.kernelSize():])
 	})
 }
 

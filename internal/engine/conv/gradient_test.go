@@ -14,11 +14,13 @@ func deep() []layer {
 	return append(layers(),
 		layer{[]int64{3, 24, 40, 44}, []int64{26, 24, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
 		layer{[]int64{2, 5, 70, 66}, []int64{6, 5, 3, 3}, attrs{"strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
-		layer{[]int64{2, 4, 21, 19}, []int64{6, 2, 4, 3}, attrs{"group": 2, "strides": []int{2, 3}, "dilations": []int{4, 2}, "pads": []int{3, 0, 2, 5}}},
+		layer{[]int64{2, 4, 21, 19}, []int64{6, 2, 4, 3},
+			attrs{"group": 2, "strides": []int{2, 3}, "dilations": []int{4, 2}, "pads": []int{3, 0, 2, 5}}},
 		layer{[]int64{2, 3, 9, 8}, []int64{4, 3, 1, 1}, attrs{"strides": []int{2, 2}}},
 		layer{[]int64{2, 6, 50, 41}, []int64{10, 3, 1, 1}, attrs{"group": 2}},
 		layer{[]int64{2, 3, 9, 8}, []int64{4, 3, 2, 2}, attrs{"strides": []int{3, 3}, "pads": []int{5, 4, 3, 6}}},
-		layer{[]int64{2, 3, 12, 13}, []int64{9, 1, 3, 3}, attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
+		layer{[]int64{2, 3, 12, 13}, []int64{9, 1, 3, 3},
+			attrs{"group": 3, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		layer{[]int64{1, 2, 12, 23}, []int64{2, 1, 2, 20}, attrs{"group": 2, "dilations": []int{5, 1}}},
 		layer{[]int64{1, 1, 30, 23}, []int64{12, 1, 5, 3}, attrs{"pads": []int{2, 1, 2, 1}}},
 		layer{[]int64{3, 2, 1100}, []int64{4, 2, 5}, attrs{"strides": []int{2}}},
@@ -70,8 +72,10 @@ func gradients[T float](t *testing.T, g *Geometry, x, w, dy *ir.Array) (dx, dw *
 			turned = ir.View[T](garbageArray(w.Spec()))
 		}
 		h := Halves{}
-		InputGradient(g, pool, garbage(g.InputGradientWork(workers, workers > 1, h)), ImagesOf[T](a, false), ImagesOf[T](dy, false), ir.View[T](w), turned)
-		WeightGradient(g, pool, garbage(g.WeightGradientWork(workers, h)), ir.View[T](b), ImagesOf[T](x, false), ImagesOf[T](dy, false))
+		InputGradient(g, pool, garbage(g.InputGradientWork(workers, workers > 1, h)), ImagesOf[T](a, false),
+			ImagesOf[T](dy, false), ir.View[T](w), turned)
+		WeightGradient(g, pool, garbage(g.WeightGradientWork(workers, h)), ir.View[T](b), ImagesOf[T](x, false),
+			ImagesOf[T](dy, false))
 		pool.Close()
 		if dx != nil && (!bytes.Equal(a.Data, dx.Data) || !bytes.Equal(b.Data, dw.Data)) {
 			t.Fatalf("not bit-identical with %d workers", workers)
@@ -103,7 +107,8 @@ func TestGradientScratchMemory(t *testing.T) {
 		}
 		work := func(batch int64) (dx, dw, patches int64) {
 			g := layerGeometry(t, layer{[]int64{batch, 64, 56, 56}, []int64{64, channels, 3, 3}, a})
-			return g.InputGradientWork(2, false, Halves{}), g.WeightGradientWork(2, Halves{}), 4 * int64(g.Groups*g.Depth()*g.OutArea())
+			return g.InputGradientWork(2, false, Halves{}), g.WeightGradientWork(2, Halves{}),
+				4 * int64(g.Groups*g.Depth()*g.OutArea())
 		}
 		dx, dw, patches := work(8)
 		if moreX, moreW, _ := work(64); moreX > dx || moreW > dw {

@@ -25,7 +25,8 @@ func BenchmarkGradients(b *testing.B) {
 		{[]int64{8, 512, 7, 7}, []int64{512, 512, 3, 3}, same},
 		{[]int64{8, 96, 56, 56}, []int64{24, 96, 1, 1}, attrs{}},
 		{[]int64{8, 144, 56, 56}, []int64{144, 1, 3, 3}, attrs{"group": 144, "pads": []int{1, 1, 1, 1}}},
-		{[]int64{8, 144, 56, 56}, []int64{144, 1, 3, 3}, attrs{"group": 144, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
+		{[]int64{8, 144, 56, 56}, []int64{144, 1, 3, 3},
+			attrs{"group": 144, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 	} {
 		for _, workers := range []int{1, 2} {
 			benchGradients(b, l, workers)
@@ -48,7 +49,8 @@ func benchGradients(b *testing.B, l layer, workers int) {
 		run  func(work []byte)
 	}{
 		{"Y", g.ConvolveWork(workers, h), func(work []byte) { Convolve(g, pool, work, ys, xs, w) }},
-		{"dX", g.InputGradientWork(workers, false, h), func(work []byte) { InputGradient(g, pool, work, xs, ys, w, nil) }},
+		{"dX", g.InputGradientWork(workers, false, h),
+			func(work []byte) { InputGradient(g, pool, work, xs, ys, w, nil) }},
 		{"dW", g.WeightGradientWork(workers, h), func(work []byte) { WeightGradient(g, pool, work, w, xs, ys) }},
 	} {
 		work := ir.AlignedBytes(f.work)
@@ -91,7 +93,8 @@ func BenchmarkMaxPools(b *testing.B) {
 					f()
 					best = min(best, time.Since(start))
 				}
-				b.ReportMetric(float64(best.Nanoseconds())/float64(len(y)), "ns/output") // of the fastest run, to reduce noise
+				// of the fastest run, to reduce noise
+				b.ReportMetric(float64(best.Nanoseconds())/float64(len(y)), "ns/output")
 			})
 		}
 	}

@@ -10,9 +10,10 @@ import (
 // float32: they convert them while they pack or transform them, and sums before they store them, so that no large
 // tensor exists in float32.
 type Images[T float] struct {
-	Values  []T
-	Halves  []uint16
-	Exceeds bool // Float16 results out of range become infinite, as gradients should, instead of the largest finite value
+	Values []T
+	Halves []uint16
+	// Float16 results out of range become infinite, as gradients should, instead of the largest finite value
+	Exceeds bool
 }
 
 // ImagesOf are a's elements: T, or Float16 if T is float32. a may be nil.

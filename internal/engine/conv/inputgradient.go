@@ -135,7 +135,8 @@ func (a *adjoint) work(workers int, own bool, h Halves) int64 {
 		if !a.whole() {
 			kept += aligned(4 * int64(ph.elements(a.images)))
 		}
-		spare = max(spare, ph.of(a.images).computedWork(workers, phases), ph.of(a.Batch%max(a.images, 1)).computedWork(workers, phases))
+		spare = max(spare, ph.of(a.images).computedWork(workers, phases),
+			ph.of(a.Batch%max(a.images, 1)).computedWork(workers, phases))
 	}
 	return kept + spare
 }

@@ -32,14 +32,16 @@ func samples() []optest.Case {
 		sample("Resize", 19, attrs{"mode": "linear"}, square, nil, nil, sizes),
 		sample("Resize", 19, attrs{"mode": "nearest"}, square, nil, random(2, 4)),
 		sample("Resize", 10, attrs{"mode": "linear"}, square, random(2, 4)),
-		sample("Resize", 13, attrs{"coordinate_transformation_mode": "tf_crop_and_resize"}, square, random(2, 8), nil, sizes),
+		sample("Resize", 13, attrs{"coordinate_transformation_mode": "tf_crop_and_resize"}, square, random(2, 8), nil,
+			sizes),
 		sample("Upsample", 7, attrs{"scales": []float32{1, 1, 2, 2}}, square),
 		sample("GridSample", 20, attrs{"mode": "cubic"}, square, random(1, 1, 3, 3, 2)),
 		sample("AffineGrid", 20, attrs{}, random(1, 1, 2, 3), sizes),
 		sample("RoiAlign", 16, attrs{"output_height": 2}, square, random(2, 3, 4), ir.ArrayOf([]int64{0, 0, 0}, 3)),
 		sample("MaxRoiPool", 1, attrs{"pooled_shape": []int{2, 2}}, square, random(2, 3, 5)),
 		sample("MaxUnpool", 11, attrs{"kernel_shape": []int{2, 2}}, square, ir.NewArray(ir.Int64, 1, 2, 4, 4), nil),
-		sample("DeformConv", 19, attrs{}, square, random(1, 3, 2, 2, 2), random(2, 1, 8, 3, 3), nil, random(3, 1, 4, 3, 3)),
+		sample("DeformConv", 19, attrs{}, square, random(1, 3, 2, 2, 2), random(2, 1, 8, 3, 3), nil,
+			random(3, 1, 4, 3, 3)),
 	)
 }
 
@@ -60,8 +62,11 @@ func TestMalformedNodesDoNotPanic(t *testing.T) {
 }
 
 var defects = optest.Defects{
-	Ints:   []string{"group", "offset_group", "p", "ceil_mode", "sampling_ratio", "output_height", "storage_order", "antialias", "exclude_outside"},
-	Lists:  []string{"pads", "strides", "dilations", "kernel_shape", "axes", "output_padding", "output_shape", "pooled_shape"},
-	Texts:  []string{"mode", "auto_pad", "nearest_mode", "coordinate_transformation_mode", "padding_mode", "activation"},
+	Ints: []string{"group", "offset_group", "p", "ceil_mode", "sampling_ratio", "output_height", "storage_order",
+		"antialias", "exclude_outside"},
+	Lists: []string{"pads", "strides", "dilations", "kernel_shape", "axes", "output_padding", "output_shape",
+		"pooled_shape"},
+	Texts: []string{"mode", "auto_pad", "nearest_mode", "coordinate_transformation_mode", "padding_mode",
+		"activation"},
 	Values: []string{"", "cubic", "SAME_UPPER", "tf_crop_and_resize", "unknown"},
 }

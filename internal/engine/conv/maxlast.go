@@ -31,7 +31,8 @@ func maxPoolLast[T poolElement](c *op.Call, w *window, x, y []T) {
 	pools := make([]*maxLast[T], c.Pool.Workers())
 	c.Pool.Slots(len(y)/(w.out[1]*channels), func(i, slot int) {
 		if pools[slot] == nil {
-			pools[slot] = &maxLast[T]{window: w, arithmetic: arithmeticOf[T](), channels: channels, line: make([]T, w.in[1]*channels)}
+			pools[slot] = &maxLast[T]{window: w, arithmetic: arithmeticOf[T](), channels: channels,
+				line: make([]T, w.in[1]*channels)}
 			if !c.LastOut {
 				pools[slot].pixels = make([]T, w.out[1]*channels)
 			}
@@ -53,7 +54,8 @@ func (p *maxLast[T]) row(y, x []T, o int) {
 	for i := range p.out[1] {
 		lo, hi := p.inside(1, i)
 		first := i*p.stride[1] - p.begin[1] + lo*p.dilation[1]
-		p.combine(part(row, i, p.channels), hi-lo, func(k int) []T { return part(p.line, first+k*p.dilation[1], p.channels) })
+		p.combine(part(row, i, p.channels), hi-lo,
+			func(k int) []T { return part(p.line, first+k*p.dilation[1], p.channels) })
 	}
 	if p.pixels != nil {
 		kernel.TransposeInto(y[o*p.out[1]:], p.outLen(), row, p.channels, p.out[1], p.channels)

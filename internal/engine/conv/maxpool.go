@@ -10,7 +10,8 @@ import (
 // maxPools are MaxPool of all versions: 8 added Indices, 10 dilations and ceil_mode, 12 integers; the defaults equal
 // the earlier semantics.
 func maxPools() []op.Op {
-	return wide(op.Op{Type: "MaxPool", Since: 1, Shape: maxPoolShape, ChannelsLast: maxPoolLayouts, Run: maxPoolTypes().run})
+	return wide(op.Op{Type: "MaxPool", Since: 1, Shape: maxPoolShape, ChannelsLast: maxPoolLayouts,
+		Run: maxPoolTypes().run})
 }
 
 func maxPoolTypes() byType {

@@ -17,7 +17,8 @@ func maxRowsOf(w *window) *maxRows {
 	last := w.last()
 	lo, hi := w.interior()
 	// A stride drops most maxima of shifted bands. A channel of 112×112, 3×3: 12.0 → 3.4 µs; 32×32, 2×2: 1.6 → 0.5.
-	if w.stride[last] != 2 || w.dilation[last] != 1 || w.kernel[last]&^1 != 2 || hi-lo < vector || volume(w.kernel[:last]) > tall {
+	if w.stride[last] != 2 || w.dilation[last] != 1 || w.kernel[last]&^1 != 2 || hi-lo < vector ||
+		volume(w.kernel[:last]) > tall {
 		return nil
 	}
 	p := &maxRows{window: w, lo: lo, hi: hi}

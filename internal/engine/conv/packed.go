@@ -21,7 +21,8 @@ const maxPackedArea = 15 * 15 // pixels of the output up to which images are sma
 // that are not square are left out, such as those of one axis: their images are rarely small, and unpacking takes
 // scratch memory of the size of the weights.
 func packedFits(n *op.Node, w *ir.Array) bool {
-	return w.DType == ir.Float && len(w.Shape) == 4 && w.Shape[2] == w.Shape[3] && n.Int("group", 1) == 1 && !winogradFits(n, w) &&
+	return w.DType == ir.Float && len(w.Shape) == 4 && w.Shape[2] == w.Shape[3] && n.Int("group", 1) == 1 &&
+		!winogradFits(n, w) &&
 		w.Shape[0] >= panel
 }
 
@@ -288,7 +289,8 @@ func (t *packedTile) eachOutput(sums []float32, f func(at int, sums []float32)) 
 
 // multiply adds the products k to end-1 to rows of sums, and finishes them after the last ones. Patches are packed into
 // the strips of the kernel, but pixels with channels last, and those of large images, are multiplied where they are.
-func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int, finish kernel.GemmFinish) {
+func (t *packedTile) multiply(sums []float32, stride int, left, block, further []float32, k, end int,
+	finish kernel.GemmFinish) {
 	depth, high := end-k, kernel.GemmRows()
 	a := kernel.GemmA{Data: left, Strip: high * depth, Row: 1, K: high}
 	switch area := t.OutArea(); {

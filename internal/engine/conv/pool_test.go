@@ -12,10 +12,14 @@ import (
 func pools() []layer {
 	return []layer{
 		{x: []int64{2, 3, 17}, a: attrs{"kernel_shape": []int{4}, "strides": []int{3}, "pads": []int{1, 2}}},
-		{x: []int64{1, 2, 40, 45}, a: attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
-		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "ceil_mode": 1, "pads": []int{1, 0, 2, 1}}},
-		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{2, 2}, "dilations": []int{3, 2}, "ceil_mode": 1, "strides": []int{2, 2}}},
-		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{3, 3}, "auto_pad": "SAME_LOWER", "strides": []int{2, 2}}},
+		{x: []int64{1, 2, 40, 45}, a: attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2},
+			"pads": []int{1, 1, 1, 1}}},
+		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{3, 2}, "strides": []int{2, 3}, "ceil_mode": 1,
+			"pads": []int{1, 0, 2, 1}}},
+		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{2, 2}, "dilations": []int{3, 2}, "ceil_mode": 1,
+			"strides": []int{2, 2}}},
+		{x: []int64{1, 2, 8, 9}, a: attrs{"kernel_shape": []int{3, 3}, "auto_pad": "SAME_LOWER",
+			"strides": []int{2, 2}}},
 		{x: []int64{2, 1, 5, 4, 6}, a: attrs{"kernel_shape": []int{2, 3, 2}, "pads": []int{1, 1, 0, 0, 1, 1}}},
 	}
 }
@@ -185,10 +189,12 @@ func TestMaxRowsEqualMaxBand(t *testing.T) {
 	}{
 		{[]int64{112, 112}, attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}}},
 		{[]int64{9, 34}, attrs{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}}},
-		{[]int64{7, 21}, attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "ceil_mode": 1, "dilations": []int{2, 1}}},
+		{[]int64{7, 21}, attrs{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "ceil_mode": 1,
+			"dilations": []int{2, 1}}},
 		{[]int64{6, 40}, attrs{"kernel_shape": []int{1, 3}, "strides": []int{1, 2}, "pads": []int{2, 5, 3, 4}}},
 		{[]int64{59}, attrs{"kernel_shape": []int{2}, "strides": []int{2}, "auto_pad": "SAME_LOWER"}},
-		{[]int64{4, 5, 30}, attrs{"kernel_shape": []int{3, 2, 3}, "strides": []int{2, 1, 2}, "pads": []int{1, 0, 1, 1, 0, 1}}},
+		{[]int64{4, 5, 30}, attrs{"kernel_shape": []int{3, 2, 3}, "strides": []int{2, 1, 2},
+			"pads": []int{1, 0, 1, 1, 0, 1}}},
 	} {
 		w, err := poolWindow(nodeOf("MaxPool", test.a), test.in)
 		if err != nil {

@@ -19,7 +19,8 @@ import (
 func quantizedConvs() []op.Op {
 	return []op.Op{{
 		Domain: "mcompress", Type: "QuantizedConv", Since: 1,
-		Shape: quantizedConvShape, Prepare: prepareConv, Decodes: decodes, States: convStates(), Work: quantizedConvWork, Run: runQuantizedConv,
+		Shape: quantizedConvShape, Prepare: prepareConv, Decodes: decodes, States: convStates(),
+		Work: quantizedConvWork, Run: runQuantizedConv,
 	}}
 }
 
@@ -37,7 +38,8 @@ func quantizedConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			return nil, fmt.Errorf("input %s is %s, want a scalar", name, a)
 		}
 	}
-	if x, y := in[0].DType, in[6].DType; x != in[4].DType || !isByteType(x) || !isByteType(y) || in[3].DType != ir.Float || in[5].DType != ir.Float {
+	if x, y := in[0].DType, in[6].DType; x != in[4].DType || !isByteType(x) || !isByteType(y) ||
+		in[3].DType != ir.Float || in[5].DType != ir.Float {
 		return nil, fmt.Errorf("inputs X %s, x_scale %s, x_zero_point %s, y_scale %s and y_zero_point %s are not 8-bit values with scales and zero points", in[0], in[3], in[4], in[5], in[6])
 	}
 	values := slices.Clone(in[:3])
@@ -114,7 +116,8 @@ type codec struct {
 }
 
 func codecOf(scale, zero *ir.Array) codec {
-	c := codec{signed: zero.DType == ir.Int8, scale: ir.View[float32](scale)[0], zero: int32(zero.Data[0]), typ: kernel.IntRange{Lo: 0, Hi: 255}}
+	c := codec{signed: zero.DType == ir.Int8, scale: ir.View[float32](scale)[0], zero: int32(zero.Data[0]),
+		typ: kernel.IntRange{Lo: 0, Hi: 255}}
 	if c.signed {
 		c.zero, c.typ = int32(int8(zero.Data[0])), kernel.IntRange{Lo: -128, Hi: 127}
 	}
@@ -135,7 +138,8 @@ func runQuantizedConv(c *op.Call) error {
 	}
 	from, to := codecOf(c.In[3], c.In[4]), codecOf(c.In[5], c.In[6])
 	for image := range g.Batch {
-		x, y := part(c.In[0].Data, image, g.Groups*g.InC*g.InArea()), part(c.Out[0].Data, image, g.Groups*g.OutC*g.OutArea())
+		x, y := part(c.In[0].Data, image, g.Groups*g.InC*g.InArea()),
+			part(c.Out[0].Data, image, g.Groups*g.OutC*g.OutArea())
 		for _, b := range g.bands() {
 			b.run(c, j, x, y, from, to)
 		}
@@ -152,7 +156,8 @@ func (b band) run(c *op.Call, j job, x, y []byte, from, to codec) {
 	in, area := b.inLen(), len(x)/(b.Groups*b.InC)
 	c.Pool.Rows(b.Groups*b.InC, 1+quantizeGrain/max(in, 1), func(lo, hi int) {
 		for ch := lo; ch < hi; ch++ {
-			kernel.Dequantize(part(in32, ch, in), part(x, ch, area)[b.first*b.in[1]:][:in], from.signed, from.scale, from.zero)
+			kernel.Dequantize(part(in32, ch, in), part(x, ch, area)[b.first*b.in[1]:][:in], from.signed, from.scale,
+				from.zero)
 		}
 	})
 	b.algorithm(c)(c.Pool, buf, j)

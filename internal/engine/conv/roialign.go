@@ -43,15 +43,18 @@ func roiAlignOf(n *op.Node, transform string) (*roiAlign, error) {
 	case mode != "avg" && mode != "max":
 		return nil, fmt.Errorf("mode is %q, want avg or max", mode)
 	}
-	out, err := sizes("output_height, output_width", []int64{n.Int("output_height", 1), n.Int("output_width", 1)}, 2, 1, 1)
+	out, err := sizes("output_height, output_width", []int64{n.Int("output_height", 1), n.Int("output_width", 1)}, 2,
+		1, 1)
 	if err != nil {
 		return nil, err
 	}
 	samples := n.Int("sampling_ratio", 0)
 	if max(int64(out[0]), int64(out[1])) > mostSamples || samples < 0 || samples > mostSamples {
-		return nil, fmt.Errorf("output of %d by %d with sampling_ratio %d: want 0 to %d", out[0], out[1], samples, mostSamples)
+		return nil, fmt.Errorf("output of %d by %d with sampling_ratio %d: want 0 to %d", out[0], out[1], samples,
+			mostSamples)
 	}
-	return &roiAlign{mode == "max", transform == "half_pixel", out[0], out[1], int(samples), n.Float("spatial_scale", 1)}, nil
+	return &roiAlign{mode == "max", transform == "half_pixel", out[0], out[1], int(samples),
+		n.Float("spatial_scale", 1)}, nil
 }
 
 func (a *roiAlign) shape(in []*ir.Array, types byType) ([]ir.Spec, error) {

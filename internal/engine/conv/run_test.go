@@ -25,9 +25,11 @@ func rowOf(name string, version int64) *op.Op {
 }
 
 // run runs a node. The inputs in constant are passed to Prepare.
-func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array, error) {
+func run(row *op.Op, version int64, a attrs, workers, outputs int, in []*ir.Array, constant ...int) ([]*ir.Array,
+	error) {
 	return optest.RunRow(row, optest.Case{
-		Domain: row.Domain, Type: row.Type, Version: version, In: in, Attrs: a.List(), Consts: constant, Outputs: outputs, Workers: workers,
+		Domain: row.Domain, Type: row.Type, Version: version, In: in, Attrs: a.List(), Consts: constant,
+		Outputs: outputs, Workers: workers,
 	})
 }
 

@@ -18,13 +18,17 @@ func TestResizeOfALine(t *testing.T) {
 		want  []float64
 	}{
 		{attrs{"mode": "linear"}, 8, []float64{10, 12.5, 17.5, 22.5, 27.5, 32.5, 37.5, 40}},
-		{attrs{"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, 8, []float64{10, 15, 20, 25, 30, 35, 40, 40}},
-		{attrs{"mode": "linear", "coordinate_transformation_mode": "align_corners"}, 7, []float64{10, 15, 20, 25, 30, 35, 40}},
+		{attrs{"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, 8,
+			[]float64{10, 15, 20, 25, 30, 35, 40, 40}},
+		{attrs{"mode": "linear", "coordinate_transformation_mode": "align_corners"}, 7,
+			[]float64{10, 15, 20, 25, 30, 35, 40}},
 		{attrs{"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"}, 1, []float64{10}},
 		{attrs{"mode": "linear"}, 2, []float64{15, 35}},
-		{attrs{"mode": "linear", "antialias": 1}, 2, []float64{(10*3 + 20*3 + 30 + 10) / 8.0, (40 + 30*3 + 20 + 40*3) / 8.0}},
+		{attrs{"mode": "linear", "antialias": 1}, 2,
+			[]float64{(10*3 + 20*3 + 30 + 10) / 8.0, (40 + 30*3 + 20 + 40*3) / 8.0}},
 		{attrs{"mode": "nearest"}, 8, []float64{10, 10, 20, 20, 30, 30, 40, 40}},
-		{attrs{"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "ceil"}, 8, []float64{10, 20, 20, 30, 30, 40, 40, 40}},
+		{attrs{"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "ceil"}, 8,
+			[]float64{10, 20, 20, 30, 30, 40, 40, 40}},
 		{attrs{"mode": "nearest"}, 2, []float64{10, 30}},
 		{attrs{"mode": "nearest", "nearest_mode": "round_prefer_ceil"}, 2, []float64{20, 40}},
 	} {
@@ -47,7 +51,8 @@ func TestResizeBeforeVersion11(t *testing.T) {
 	}{
 		{"Upsample", 7, attrs{"scales": []float32{1.5}}, []*ir.Array{x}, []float64{1, 1, 2, 3, 3, 4, 5}},
 		{"Upsample", 9, attrs{}, []*ir.Array{x, grow}, []float64{1, 1, 2, 3, 3, 4, 5}},
-		{"Upsample", 9, attrs{"mode": "linear"}, []*ir.Array{x, grow}, []float64{1, 5. / 3, 7. / 3, 3, 11. / 3, 13. / 3, 5}},
+		{"Upsample", 9, attrs{"mode": "linear"}, []*ir.Array{x, grow},
+			[]float64{1, 5. / 3, 7. / 3, 3, 11. / 3, 13. / 3, 5}},
 		{"Resize", 10, attrs{}, []*ir.Array{x, grow}, []float64{1, 1, 2, 3, 3, 4, 5}},
 		{"Resize", 10, attrs{}, []*ir.Array{x, shrink}, []float64{1, 3, 5}},
 	} {
@@ -57,7 +62,8 @@ func TestResizeBeforeVersion11(t *testing.T) {
 
 func TestResizeOfOtherTypes(t *testing.T) {
 	sizes := ir.ArrayOf([]int64{2, 4}, 2)
-	words, err := run(rowOf("Resize", 19), 19, nil, 2, 1, []*ir.Array{ir.TextOf([]string{"a", "b"}, 1, 2), nil, nil, sizes})
+	words, err := run(rowOf("Resize", 19), 19, nil, 2, 1,
+		[]*ir.Array{ir.TextOf([]string{"a", "b"}, 1, 2), nil, nil, sizes})
 	if err != nil || strings.Join(words[0].Text, "") != "aabbaabb" {
 		t.Errorf("got %v, %v", words, err)
 	}
@@ -70,9 +76,11 @@ func TestResizeOfOtherTypes(t *testing.T) {
 }
 
 func TestResizeKeepsTheAspectRatio(t *testing.T) {
-	for policy, want := range map[string][]int64{"not_larger": {1, 6, 3}, "not_smaller": {1, 12, 6}, "stretch": {1, 6, 6}} {
+	for policy, want := range map[string][]int64{"not_larger": {1, 6, 3}, "not_smaller": {1, 12, 6},
+		"stretch": {1, 6, 6}} {
 		a := attrs{"axes": []int{1, -1}, "keep_aspect_ratio_policy": policy}
-		if got := must(t, "Resize", 18, a, random(1, 1, 8, 4), nil, nil, ir.ArrayOf([]int64{6, 6}, 2)); !slices.Equal(got.Shape, want) {
+		if got := must(t, "Resize", 18, a, random(1, 1, 8, 4), nil, nil,
+			ir.ArrayOf([]int64{6, 6}, 2)); !slices.Equal(got.Shape, want) {
 			t.Errorf("%s: got %v, want %v", policy, got.Shape, want)
 		}
 	}
@@ -114,7 +122,8 @@ func TestGridSamplePadding(t *testing.T) {
 	x := ir.ArrayOf([]float32{1, 2, 3, 4}, 1, 1, 1, 4)
 	// Coordinates -1.5 and 2 are positions -1 and 4.5 of the last axis if -1 and 1 are the edges.
 	grid := ir.ArrayOf([]float32{-1.5, 0, 2, 0, 0, 0}, 1, 1, 3, 2)
-	for padding, want := range map[string][]float64{"zeros": {0.25, 0, 2.5}, "border": {1, 4, 2.5}, "reflection": {1.75, 2.5, 2.5}} {
+	for padding, want := range map[string][]float64{"zeros": {0.25, 0, 2.5}, "border": {1, 4, 2.5},
+		"reflection": {1.75, 2.5, 2.5}} {
 		a := attrs{"padding_mode": padding, "align_corners": 1}
 		near(t, padding, must(t, "GridSample", 16, a, x, grid), want, 1e-6)
 	}

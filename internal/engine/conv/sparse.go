@@ -17,7 +17,8 @@ type sparseWeights []*spmm.Matrix
 // maybeSparse reports whether constant weights of this type and shape are multiplied as sparse matrices if they have
 // enough zeros.
 func maybeSparse(n *op.Node, w *ir.Array) bool {
-	return (w.DType == ir.Float || w.DType == ir.Float16) && len(w.Shape) > 2 && sparseDensity(w).Eligible(int(w.Elems()/groupsOf(n)))
+	return (w.DType == ir.Float || w.DType == ir.Float16) && len(w.Shape) > 2 &&
+		sparseDensity(w).Eligible(int(w.Elems()/groupsOf(n)))
 }
 
 func groupsOf(n *op.Node) int64 { return max(n.Int("group", 1), 1) }
@@ -109,7 +110,10 @@ func packSparse(n *op.Node, w *ir.Array, source spmm.Source, values kernel.Spars
 		if own.Scales != nil {
 			own.Scales = part(values.Scales, g, rows)
 		}
-		weights[g] = spmm.Pack(p, rows, depth, func(from, to int) *spmm.Rows { return source(g*rows+from, g*rows+to) }, own)
+		weights[g] = spmm.Pack(p, rows, depth, func(from,
+			to int) *spmm.Rows {
+			return source(g*rows+from, g*rows+to)
+		}, own)
 	}
 	return weights
 }
@@ -158,7 +162,8 @@ func (weights sparseWeights) pixels(g *Geometry, p *op.Pool, work []byte, j job)
 	for i := range products {
 		x, y := j.x.from(i*g.InC*shape.N), j.y.Values[i*g.OutC*shape.N:]
 		q := gemm.FloatProduct{C: y, Stride: shape.N, Accumulate: j.add, Epilogue: gemm.Epilogue{Activate: j.activate}}
-		pixels, bias := gemm.Matrix[float32]{Data: x.Values, Row: 1, Col: shape.N}, gemm.Matrix[float32]{Data: j.bias, Row: 1}
+		pixels, bias := gemm.Matrix[float32]{Data: x.Values, Row: 1, Col: shape.N},
+			gemm.Matrix[float32]{Data: j.bias, Row: 1}
 		if j.lastX {
 			pixels.Row, pixels.Col = g.InC, 1
 		} else {

@@ -55,7 +55,8 @@ func BenchmarkSparseConv(b *testing.B) {
 		{[]int64{1, 256, 14, 14}, []int64{512, 256, 1, 1}, attrs{"strides": []int{2, 2}}},
 	} {
 		for _, density := range []float64{0.05, 0.1, 0.2, 0.3} {
-			b.Run(fmt.Sprintf("%v of %v, density %v", l.w, l.x, density), func(b *testing.B) { benchSparse(b, l, density) })
+			b.Run(fmt.Sprintf("%v of %v, density %v", l.w, l.x, density),
+				func(b *testing.B) { benchSparse(b, l, density) })
 		}
 	}
 }
@@ -65,7 +66,8 @@ func benchSparse(b *testing.B, l layer, density float64) {
 	defer pool.Close()
 	row := rowOf("Conv", 22)
 	w := random(2, l.w...)
-	dense, err := optest.NewCall(row, optest.Case{Type: "Conv", Version: 22, In: []*ir.Array{random(1, l.x...), w}, Attrs: l.a.List(), Consts: []int{1}}, pool)
+	dense, err := optest.NewCall(row, optest.Case{Type: "Conv", Version: 22, In: []*ir.Array{random(1, l.x...), w},
+		Attrs: l.a.List(), Consts: []int{1}}, pool)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,7 +80,8 @@ func benchSparse(b *testing.B, l layer, density float64) {
 	sparse, node := *dense, *dense.Node
 	sparse.Node = &node
 	depth := int(op.Product(l.w[1:]))
-	node.State = packSparse(nodeOf("Conv", l.a), w, spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth), kernel.SparseValues{}, pool)
+	node.State = packSparse(nodeOf("Conv", l.a), w, spmm.Dense(gemm.Rows(ir.View[float32](w), depth), depth),
+		kernel.SparseValues{}, pool)
 	slow, fast := time.Hour, time.Hour
 	for start := time.Now(); time.Since(start) < 200*time.Millisecond; {
 		slow = min(slow, runTime(b, row, dense))

@@ -37,7 +37,8 @@ func (u sparseUnit) copyPhase(to, x []float32, rows, columns tap, n int, strip [
 		return
 	}
 	for r := range rows.hi - rows.lo {
-		kernel.TransposeInto(to[(r+rows.lo)*u.wide+columns.lo:], u.channel(), x[u.pixel(rows, columns, r):], u.stride[1]*u.InC, wide, n)
+		kernel.TransposeInto(to[(r+rows.lo)*u.wide+columns.lo:], u.channel(), x[u.pixel(rows, columns, r):],
+			u.stride[1]*u.InC, wide, n)
 	}
 }
 
@@ -56,11 +57,13 @@ func (u sparseUnit) copyShort(to, x []float32, rows, columns tap, n int, strip [
 			kernel.TransposeInto(strip, step*wide, x[u.pixel(rows, columns, r):], u.InC, high*wide, n)
 		} else {
 			for i := range high {
-				kernel.TransposeInto(strip[i*wide:], step*wide, x[u.pixel(rows, columns, r+i):], u.stride[1]*u.InC, wide, n)
+				kernel.TransposeInto(strip[i*wide:], step*wide, x[u.pixel(rows, columns, r+i):], u.stride[1]*u.InC,
+					wide, n)
 			}
 		}
 		for i := range n {
-			kernel.CopyRows(to[i*u.channel()+(r+rows.lo)*u.wide+columns.lo:], u.wide, strip[i*step*wide:], wide, high, wide)
+			kernel.CopyRows(to[i*u.channel()+(r+rows.lo)*u.wide+columns.lo:], u.wide, strip[i*step*wide:], wide, high,
+				wide)
 		}
 	}
 }

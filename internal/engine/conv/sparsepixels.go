@@ -47,7 +47,8 @@ func (s *SparsePixels) Run(p *op.Pool, work, x []byte, finish func(sums []float3
 				kernel.Dequantize(row, x[at:at+len(row)], s.Signed, 1, s.Zero)
 				kernel.TransposeInto(in[from:], b.inLen(), row, s.InC, n, s.InC)
 			})
-			sparseWeights{s.Weights}.convolve(b.Geometry, p, buf, job{x: Images[float32]{Values: in}, y: Images[float32]{Values: out}})
+			sparseWeights{s.Weights}.convolve(b.Geometry, p, buf,
+				job{x: Images[float32]{Values: in}, y: Images[float32]{Values: out}})
 			s.pieces(p, buf, b.OutArea(), s.OutC, func(row []float32, from, n int) {
 				kernel.TransposeInto(row, s.OutC, out[from:], b.OutArea(), s.OutC, n)
 				finish(row, image*s.OutArea()+b.row*b.out[1]+from)

@@ -157,7 +157,8 @@ func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeight
 }
 
 // multiply computes the outputs of n units, from the first one on.
-func (w *sparseWindows) multiply(p *op.Pool, j job, weights sparseWeights, first, n int, copied []float32, rows []kernel.SparseOffsets, slots [][]float32) {
+func (w *sparseWindows) multiply(p *op.Pool, j job, weights sparseWeights, first, n int, copied []float32,
+	rows []kernel.SparseOffsets, slots [][]float32) {
 	blocks := ceilDiv(w.places(), kernel.SparseWide())
 	cols := (ceilDiv(w.places(), blocks) + 7) &^ 7
 	const perWorker = 4
@@ -222,7 +223,8 @@ func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float3
 
 // multiply computes the outputs of a part of the channels from place first of the grid on, and applies bias, addend and
 // activation.
-func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.SparseOffsets, first, cols int, work []float32) {
+func (u sparseUnit) multiply(p spmm.Part, j job, x []float32, rows []kernel.SparseOffsets, first, cols int,
+	work []float32) {
 	decoded, work := work[:kernel.SparseWork], work[kernel.SparseWork:]
 	b := sparseBlock{u, first, cols, p.From, p.To - p.From, j.lastY, nil}
 	sums := work[:ceilDiv(b.channels, kernel.SparseQuad)*kernel.SparseQuad*cols]

@@ -125,7 +125,8 @@ func (w *window) resolve(auto string, places extent) error {
 		}
 		padded := in + w.begin[i] + w.end[i]
 		if padded <= w.span(i)-w.stride[i] && in > 0 {
-			return fmt.Errorf("the dilated kernel has size %d, axis %d of X has %d with padding", w.span(i), i+2, padded)
+			return fmt.Errorf("the dilated kernel has size %d, axis %d of X has %d with padding", w.span(i), i+2,
+				padded)
 		}
 		w.out[i] = max(places(in, w.begin[i], padded, w.span(i), w.stride[i]), 0)
 	}

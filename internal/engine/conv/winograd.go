@@ -153,7 +153,8 @@ func winogradOf(g *Geometry, weights winogradWeights, workers int) *winograd {
 	}
 	// Workers share a block by its output channels, and each transforms it: that takes less time than reading what
 	// another processor wrote.
-	for workers > 1 && w.tasks() < tilesPerWorker*workers && w.slab > panel && w.tiles()*w.slab*g.InC*kernel.WinogradTile >= 2*minTileWork {
+	for workers > 1 && w.tasks() < tilesPerWorker*workers && w.slab > panel &&
+		w.tiles()*w.slab*g.InC*kernel.WinogradTile >= 2*minTileWork {
 		w.slab = wholePanels(w.slab / 2)
 	}
 	return w
@@ -202,8 +203,10 @@ func (w *winograd) step(channels int) int { return strips(w.tiles())*channels + 
 // parts are the numbers of elements of a worker's scratch memory: transformed input, sums, rows of pixels of the input
 // with padding or of the output, the same without padding or with channels first, and the bias.
 func (w *winograd) parts() [5]int {
-	padded, in, out := (2*w.rows+2)*(2*w.wide+2)*w.inC, (2*w.rows+2)*min(w.in[1], 2*w.wide+2)*w.inC, 4*(w.rows*w.wide+1)*w.slab
-	return [5]int{kernel.WinogradTile * w.step(w.inC), kernel.WinogradTile * w.step(w.slab), max(padded, out), max(in, out), w.slab}
+	padded, in, out := (2*w.rows+2)*(2*w.wide+2)*w.inC, (2*w.rows+2)*min(w.in[1], 2*w.wide+2)*w.inC,
+		4*(w.rows*w.wide+1)*w.slab
+	return [5]int{kernel.WinogradTile * w.step(w.inC), kernel.WinogradTile * w.step(w.slab), max(padded, out),
+		max(in, out), w.slab}
 }
 
 // slot is the size of a worker's scratch memory.

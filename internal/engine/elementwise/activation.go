@@ -43,7 +43,8 @@ func activationOps() []op.Op {
 
 func (a activation) run(c *op.Call) error { return activate(c, c.In[0], a.exact, a.fast) }
 
-func activate(c *op.Call, x *ir.Array, exact func(*op.Node) func(float64) float64, fast func(*op.Node) func(dst, x []float32)) error {
+func activate(c *op.Call, x *ir.Array, exact func(*op.Node) func(float64) float64,
+	fast func(*op.Node) func(dst, x []float32)) error {
 	const grain = block.Grain / heavier
 	f := exact(c.Node)
 	if x.DType == ir.Double {

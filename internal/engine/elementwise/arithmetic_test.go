@@ -100,9 +100,12 @@ func TestIntegersWrapAndTruncate(t *testing.T) {
 		{"Div", 14, i8(7, -7, 7, -128, 5), i8(2, 2, -2, -1, 0), []float64{3, -3, -3, -128, 0}, nil},
 		{"Mod", 13, i8(7, -7, 7, -7, 5), i8(3, 3, -3, -3, 0), []float64{1, 2, -2, -1, 0}, nil},
 		{"Mod", 13, i8(7, -7, 7, -7), i8(3, 3, -3, -3), []float64{1, -1, 1, -1}, []*ir.Attr{ir.IntAttr("fmod", 1)}},
-		{"BitShift", 28, i8(-5, 5, -5, 5, -1), i8(1, 1, 9, -1, -1), []float64{-3, 2, -1, 0, -1}, []*ir.Attr{ir.StringAttr("direction", "RIGHT")}},
-		{"BitShift", 28, i8(-5, 65, 1), i8(1, 1, 8), []float64{-10, -126, 0}, []*ir.Attr{ir.StringAttr("direction", "LEFT")}},
-		{"Pow", 15, optest.Array[int32](2, 3, -2, 1, -1, 2), optest.Array[int32](31, 4, 3, -5, -3, -1), []float64{math.MinInt32, 81, -8, 1, -1, 0}, nil},
+		{"BitShift", 28, i8(-5, 5, -5, 5, -1), i8(1, 1, 9, -1, -1), []float64{-3, 2, -1, 0, -1},
+			[]*ir.Attr{ir.StringAttr("direction", "RIGHT")}},
+		{"BitShift", 28, i8(-5, 65, 1), i8(1, 1, 8), []float64{-10, -126, 0},
+			[]*ir.Attr{ir.StringAttr("direction", "LEFT")}},
+		{"Pow", 15, optest.Array[int32](2, 3, -2, 1, -1, 2), optest.Array[int32](31, 4, 3, -5, -3, -1),
+			[]float64{math.MinInt32, 81, -8, 1, -1, 0}, nil},
 		{"Pow", 15, optest.Array[int32](4, 9), optest.Array[float32](0.5, 1.5), []float64{2, 27}, nil},
 	} {
 		check(t, c.op, run(t, c.op, c.version, arrays(c.a, c.b), c.attrs...), c.want...)
@@ -119,7 +122,8 @@ func TestModOfFloats(t *testing.T) {
 	if s := ir.View[float64](floor); math.Signbit(s[0]) || !math.Signbit(s[1]) {
 		t.Errorf("zeros %v and %v do not have the sign of the divisor", s[0], s[1])
 	}
-	check(t, "truncated", run(t, "Mod", 28, arrays(x, y), ir.IntAttr("fmod", 1)), zero, 0, nan, nan, 5, -5, 5, nan, -2.5)
+	check(t, "truncated", run(t, "Mod", 28, arrays(x, y), ir.IntAttr("fmod", 1)), zero, 0, nan, nan, 5, -5, 5, nan,
+		-2.5)
 }
 
 func TestMaxAndMinPropagateNaN(t *testing.T) {
@@ -137,13 +141,15 @@ func TestVariadicInPlaceWithRepeatedInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "Sum", out[0], 12, 24)
-	check(t, "Mean", run(t, "Mean", 13, arrays(optest.Array[float32](1, 2), optest.Scalar[float32](4), y)), 5, float64(float32(26)/3))
+	check(t, "Mean", run(t, "Mean", 13, arrays(optest.Array[float32](1, 2), optest.Scalar[float32](4), y)), 5,
+		float64(float32(26)/3))
 }
 
 func TestPowOfMixedTypes(t *testing.T) {
 	half := cast(t, optest.Array[float32](1, 2, 3), ir.Float16)
 	for _, exponent := range []*ir.Array{
-		optest.Scalar[int64](2), optest.Scalar[uint8](2), optest.Scalar[float64](2), optest.Scalar[float32](2), cast(t, optest.Scalar[float32](2), ir.BFloat16),
+		optest.Scalar[int64](2), optest.Scalar[uint8](2), optest.Scalar[float64](2), optest.Scalar[float32](2),
+		cast(t, optest.Scalar[float32](2), ir.BFloat16),
 	} {
 		got := run(t, "Pow", 15, arrays(half, exponent))
 		if got.DType != ir.Float16 {
@@ -156,8 +162,10 @@ func TestPowOfMixedTypes(t *testing.T) {
 
 func TestSinglePowIsRounded(t *testing.T) {
 	for _, a := range []float32{1e-30, 0.1, 0.999, 1, 1.5, 77, 1e30, 0, -2, -2.5, float32(math.Inf(1))} {
-		for _, b := range []float32{-7.5, -2, -0.5, 0, 0.1, 1, 2, 3, 11.25, float32(math.NaN()), float32(math.Inf(-1))} {
-			if got, want := singlePow(a, b), float32(math.Pow(float64(a), float64(b))); !same(float64(got), float64(want)) {
+		for _, b := range []float32{-7.5, -2, -0.5, 0, 0.1, 1, 2, 3, 11.25, float32(math.NaN()),
+			float32(math.Inf(-1))} {
+			if got, want := singlePow(a, b), float32(math.Pow(float64(a), float64(b))); !same(float64(got),
+				float64(want)) {
 				t.Errorf("%v to the power %v: %v, want %v", a, b, got, want)
 			}
 		}
@@ -168,8 +176,9 @@ func TestComparisons(t *testing.T) {
 	nan := math.NaN()
 	x, y := optest.Array(1, 2, 3, nan), optest.Array(2, 2, 2, nan)
 	for op, want := range map[string][]bool{
-		"Equal": {false, true, false, false}, "Less": {true, false, false, false}, "LessOrEqual": {true, true, false, false},
-		"Greater": {false, false, true, false}, "GreaterOrEqual": {false, true, true, false},
+		"Equal": {false, true, false, false}, "Less": {true, false, false, false},
+		"LessOrEqual": {true, true, false, false},
+		"Greater":     {false, false, true, false}, "GreaterOrEqual": {false, true, true, false},
 	} {
 		if got := ir.View[bool](run(t, op, 16, arrays(x, y))); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", op, got, want)

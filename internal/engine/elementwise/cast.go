@@ -14,8 +14,10 @@ import (
 const castable = block.Any &^ block.Complex
 
 func castOps() []op.Op {
-	cast := op.Op{Type: "Cast", Since: 6, Shape: castShape(castTarget), Run: runCast, Work: zipWork, InPlace: []int{0}, Pack: packedweight.Cast, Packs: true}
-	like := op.Op{Type: "CastLike", Since: 15, Shape: castShape(likeTarget), Run: runCast, Work: zipWork, InPlace: []int{0}}
+	cast := op.Op{Type: "Cast", Since: 6, Shape: castShape(castTarget), Run: runCast, Work: zipWork,
+		InPlace: []int{0}, Pack: packedweight.Cast, Packs: true}
+	like := op.Op{Type: "CastLike", Since: 15, Shape: castShape(likeTarget), Run: runCast, Work: zipWork,
+		InPlace: []int{0}}
 	bits := op.Op{Type: "BitCast", Since: 26, Shape: castShape(bitTarget), View: true}
 	return []op.Op{cast, like, bits}
 }

@@ -12,8 +12,10 @@ import (
 // Small integers are preserved by each pair of types that can represent them.
 func TestCastOfEachPairOfTypes(t *testing.T) {
 	types := []ir.DType{
-		ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16, ir.Uint32, ir.Uint64,
-		ir.Int4, ir.Uint4, ir.Uint2, ir.Float8E4M3FN, ir.Float8E4M3FNUZ, ir.Float8E5M2, ir.Float8E5M2FNUZ, ir.Float6E2M3, ir.Float6E3M2, ir.Float4E2M1,
+		ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Int8, ir.Int16, ir.Int32, ir.Int64, ir.Uint8, ir.Uint16,
+		ir.Uint32, ir.Uint64,
+		ir.Int4, ir.Uint4, ir.Uint2, ir.Float8E4M3FN, ir.Float8E4M3FNUZ, ir.Float8E5M2, ir.Float8E5M2FNUZ,
+		ir.Float6E2M3, ir.Float6E3M2, ir.Float4E2M1,
 		ir.String,
 	}
 	x := ir.NewArray(ir.Int32, 3, 1111)
@@ -40,7 +42,8 @@ func TestCastOutOfRange(t *testing.T) {
 	}{
 		{optest.Array[int16](200, -1, 300), ir.Int8, []float64{-56, -1, 44}},
 		{optest.Array[int64](-1), ir.Uint64, []float64{math.MaxUint64}},
-		{optest.Array(nan, inf, -inf, 3e9, -2.9), ir.Int32, []float64{math.MinInt32, math.MinInt32, math.MinInt32, math.MinInt32, -2}},
+		{optest.Array(nan, inf, -inf, 3e9, -2.9), ir.Int32,
+			[]float64{math.MinInt32, math.MinInt32, math.MinInt32, math.MinInt32, -2}},
 		{optest.Array(nan, inf, 1e19, -2.9), ir.Int64, []float64{math.MinInt64, math.MinInt64, math.MinInt64, -2}},
 		{optest.Array(3e9, -1), ir.Uint32, []float64{3e9, math.MaxUint32}},
 		{optest.Array(1e19, -1), ir.Uint64, []float64{1e19, math.MaxUint64}},
@@ -72,12 +75,14 @@ func TestCastToInfOfFNUZDependsOnTheOpset(t *testing.T) {
 
 func TestCastOfStrings(t *testing.T) {
 	text := ir.TextOf([]string{"3.14", " -INF", "+inf", "nan", "1e-5", "1E8", "9007199254740993"}, 7)
-	check(t, "to double", cast(t, text, ir.Double), 3.14, math.Inf(-1), math.Inf(1), math.NaN(), 1e-5, 1e8, 9007199254740992)
+	check(t, "to double", cast(t, text, ir.Double), 3.14, math.Inf(-1), math.Inf(1), math.NaN(), 1e-5, 1e8,
+		9007199254740992)
 	whole := ir.TextOf([]string{"100.5", "-7", "9007199254740993", "18446744073709551615"}, 4)
 	if got := ir.View[int64](cast(t, whole, ir.Int64)); !slices.Equal(got, []int64{100, -7, 9007199254740993, -1}) {
 		t.Errorf("to int64: %v", got)
 	}
-	if _, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(ir.TextOf([]string{"1", "Hello World!"}, 2)), Attrs: []*ir.Attr{ir.IntAttr("to", 1)}}); err == nil {
+	if _, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13,
+		In: arrays(ir.TextOf([]string{"1", "Hello World!"}, 2)), Attrs: []*ir.Attr{ir.IntAttr("to", 1)}}); err == nil {
 		t.Error("a string that is not a number is accepted")
 	}
 }
@@ -87,7 +92,8 @@ func TestCastToStrings(t *testing.T) {
 		x    *ir.Array
 		want []string
 	}{
-		{optest.Array[float32](314.15926, 0.1, 1, 1e20, 1e-7, float32(math.NaN()), float32(math.Inf(-1))), []string{"314.15927", "0.1", "1", "1e+20", "1e-07", "NaN", "-INF"}},
+		{optest.Array[float32](314.15926, 0.1, 1, 1e20, 1e-7, float32(math.NaN()), float32(math.Inf(-1))),
+			[]string{"314.15927", "0.1", "1", "1e+20", "1e-07", "NaN", "-INF"}},
 		{optest.Array(3.141592653589793, 123456789012), []string{"3.141592653589793", "123456789012"}},
 		{optest.Array[uint64](math.MaxUint64), []string{"18446744073709551615"}},
 		{optest.Array[int8](-5), []string{"-5"}},
@@ -110,7 +116,8 @@ func TestCastLikeAndBitCast(t *testing.T) {
 }
 
 func TestCastInPlace(t *testing.T) {
-	out, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(optest.Array[float32](1.5, -2.5)), Attrs: []*ir.Attr{ir.IntAttr("to", int64(ir.Int32))}, InPlace: 1})
+	out, err := optest.Run(Ops(), optest.Case{Type: "Cast", Version: 13, In: arrays(optest.Array[float32](1.5, -2.5)),
+		Attrs: []*ir.Attr{ir.IntAttr("to", int64(ir.Int32))}, InPlace: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

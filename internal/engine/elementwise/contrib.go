@@ -14,12 +14,18 @@ const microsoft = "com.microsoft"
 // contribOps are ONNX Runtime's operators of this family, which its optimizer and exporters use.
 func contribOps() []op.Op {
 	ops := []op.Op{
-		unary(microsoft, "Gelu", 1, block.Floats, func(c *op.Call) error { return activate(c, c.In[0], gelu, fastGelu) }),
-		unary(microsoft, "QuickGelu", 1, block.Floats, func(c *op.Call) error { return activate(c, c.In[0], swish(quickAlpha), fastSwish(quickAlpha)) }),
+		unary(microsoft, "Gelu", 1, block.Floats, func(c *op.Call) error {
+			return activate(c, c.In[0], gelu,
+				fastGelu)
+		}),
+		unary(microsoft, "QuickGelu", 1, block.Floats,
+			func(c *op.Call) error { return activate(c, c.In[0], swish(quickAlpha), fastSwish(quickAlpha)) }),
 	}
 	for _, o := range []op.Op{
-		{Type: "BiasGelu", Shape: biasShape(true), Run: func(c *op.Call) error { return biased(c, geluErf, kernel.Gelu) }},
-		{Type: "FastGelu", Shape: biasShape(false), Run: func(c *op.Call) error { return biased(c, geluTanh, kernel.GeluTanh) }},
+		{Type: "BiasGelu", Shape: biasShape(true),
+			Run: func(c *op.Call) error { return biased(c, geluErf, kernel.Gelu) }},
+		{Type: "FastGelu", Shape: biasShape(false),
+			Run: func(c *op.Call) error { return biased(c, geluTanh, kernel.GeluTanh) }},
 	} {
 		o.Domain, o.Since, o.Work, o.InPlace = microsoft, 1, zipWork, []int{0}
 		ops = append(ops, o)
@@ -60,7 +66,8 @@ func biased(c *op.Call, exact func(float64) float64, fast func(dst, x []float32)
 	case bias == nil:
 		return transform(c, x, block.Grain/heavier, fast)
 	case x.DType == ir.Double:
-		return zip(c, x, bias, binaryLoops[float64, float64]{vv: each(func(a, b float64) float64 { return exact(a + b) })})
+		return zip(c, x, bias, binaryLoops[float64,
+			float64]{vv: each(func(a, b float64) float64 { return exact(a + b) })})
 	}
 	return zip(c, x, bias, binaryLoops[float32, float32]{vv: func(dst, a, b []float32) {
 		kernel.Add(dst, a, b)

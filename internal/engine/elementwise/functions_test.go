@@ -27,7 +27,8 @@ func TestFunctionsOfEachFloat(t *testing.T) {
 		x := cast(t, optest.Array(samples()...), dt.DType)
 		wide := cast(t, x, ir.Double)
 		for _, o := range Ops() {
-			if len(o.InPlace) != 1 || o.Type == "Cast" || o.Type == "CastLike" || o.Type == "Dropout" || o.Type == "Pow" || o.Type == "BitwiseNot" || o.Type == "Not" || o.Type == "BiasGelu" {
+			if len(o.InPlace) != 1 || o.Type == "Cast" || o.Type == "CastLike" || o.Type == "Dropout" ||
+				o.Type == "Pow" || o.Type == "BitwiseNot" || o.Type == "Not" || o.Type == "BiasGelu" {
 				continue
 			}
 			c := optest.Case{Domain: o.Domain, Type: o.Type, Version: 28, In: arrays(x)}
@@ -93,9 +94,11 @@ func TestEluIsAccurateForSmallNumbers(t *testing.T) {
 }
 
 func TestClip(t *testing.T) {
-	x, lo, hi := optest.Array[float32](-5, 0, 5, float32(math.NaN())), optest.Scalar[float32](-1), optest.Scalar[float32](2)
+	x, lo, hi := optest.Array[float32](-5, 0, 5, float32(math.NaN())), optest.Scalar[float32](-1),
+		optest.Scalar[float32](2)
 	nan := math.NaN()
-	check(t, "attributes", run(t, "Clip", 10, arrays(x), ir.FloatAttr("min", -1), ir.FloatAttr("max", 2)), -1, 0, 2, nan)
+	check(t, "attributes", run(t, "Clip", 10, arrays(x), ir.FloatAttr("min", -1), ir.FloatAttr("max", 2)), -1, 0, 2,
+		nan)
 	check(t, "inputs", run(t, "Clip", 11, arrays(x, lo, hi)), -1, 0, 2, nan)
 	check(t, "no minimum", run(t, "Clip", 13, arrays(x, nil, hi)), -5, 0, 2, nan)
 	check(t, "crossed", run(t, "Clip", 13, arrays(x, hi, lo)), -1, -1, -1, nan)
@@ -108,7 +111,8 @@ func TestDropoutInference(t *testing.T) {
 		version int64
 		mask    ir.DType
 	}{{7, ir.Float}, {10, ir.Bool}, {13, ir.Bool}} {
-		out, err := optest.Run(Ops(), optest.Case{Type: "Dropout", Version: c.version, In: arrays(optest.Array[float32](1, -2)), Outputs: 2})
+		out, err := optest.Run(Ops(), optest.Case{Type: "Dropout", Version: c.version,
+			In: arrays(optest.Array[float32](1, -2)), Outputs: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +126,8 @@ func TestDropoutInference(t *testing.T) {
 // numpy.random.RandomState(0).uniform(size=6) is 0.5488, 0.7152, 0.6028, 0.5449, 0.4237, 0.6459.
 func TestDropoutInTraining(t *testing.T) {
 	in := arrays(optest.Array[float32](1, 2, 3, 4, 5, -6), optest.Scalar[float32](0.55), optest.Scalar(true))
-	out, err := optest.Run(Ops(), optest.Case{Type: "Dropout", Version: 13, In: in, Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("seed", 0)}})
+	out, err := optest.Run(Ops(), optest.Case{Type: "Dropout", Version: 13, In: in, Outputs: 2,
+		Attrs: []*ir.Attr{ir.IntAttr("seed", 0)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,9 +60,15 @@ func runPow(c *op.Call) error {
 		least := int64(-1) << (to.Bits() - 1)
 		return zip(c, x, y, binaryLoops[int64, int64]{vv: each(func(a, b int64) int64 { return intPow(a, b, least) })})
 	case to == ir.Int32:
-		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a, b float64) int64 { return int64(truncate32(math.Pow(a, b))) })})
+		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a,
+			b float64) int64 {
+			return int64(truncate32(math.Pow(a, b)))
+		})})
 	case to == ir.Int64:
-		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a, b float64) int64 { return truncate64(math.Pow(a, b)) })})
+		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a,
+			b float64) int64 {
+			return truncate64(math.Pow(a, b))
+		})})
 	case to == ir.Double:
 		return zip(c, x, y, binaryLoops[float64, float64]{vv: each(math.Pow), vs: power(math.Pow)})
 	}

@@ -57,7 +57,8 @@ type word interface {
 func selectWords[T word](c *op.Call) {
 	x, y, out := words[T](c.In[1]), words[T](c.In[2]), words[T](c.Out[0])
 	w := block.Together(out, c.In[0], x, y)
-	cond, a, b := block.OperandOf[uint8](w, 0, out, words[uint8](c.In[0])), block.OperandOf[T](w, 1, out, x), block.OperandOf[T](w, 2, out, y)
+	cond, a, b := block.OperandOf[uint8](w, 0, out, words[uint8](c.In[0])), block.OperandOf[T](w, 1, out, x),
+		block.OperandOf[T](w, 2, out, y)
 	dst := ir.View[T](out)
 	block.Parallel(c, w.Size(), block.Grain, zipBytes, func(s block.Scratch, from, to int) {
 		bufC, bufA, bufB := block.Take[uint8](&s, block.Len), block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)

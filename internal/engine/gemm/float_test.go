@@ -139,7 +139,8 @@ func (s *sample) check(t *testing.T, got []float32) {
 
 func TestFloatIsBitIdenticalInAllForms(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	shapes := []Shape{{1, 1, 0}, {1, 784, 512}, {300, 40, 300}, {13, 1100, 257}, {256, 256, 512}, {1, 100, 600}, {1, 1037, 300}}
+	shapes := []Shape{{1, 1, 0}, {1, 784, 512}, {300, 40, 300}, {13, 1100, 257}, {256, 256, 512}, {1, 100, 600},
+		{1, 1037, 300}}
 	for range 60 {
 		shapes = append(shapes, Shape{1 + r.IntN(60), 1 + r.IntN(90), r.IntN(300)})
 	}
@@ -245,7 +246,8 @@ func TestRowsAndStore(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, s := range []Shape{{1, 1, 1}, {1, 40, 300}, {7, 300, 20}, {200, 530, 270}, {13, 17, 0}} {
 		a, b, bias := matrix(r, s.M, s.K), matrix(r, s.K, s.N), gaussian(r, s.M)
-		p := FloatProduct{A: a, B: b, C: make([]float32, s.M*s.N), Stride: s.N, Epilogue: Epilogue{Bias: Matrix[float32]{Data: bias, Row: 1}, Activate: negate}}
+		p := FloatProduct{A: a, B: b, C: make([]float32, s.M*s.N), Stride: s.N,
+			Epilogue: Epilogue{Bias: Matrix[float32]{Data: bias, Row: 1}, Activate: negate}}
 		Float(workers(1), s, ir.AlignedBytes(FloatWork(s, 1, 1, false)), p)
 		q := p
 		q.A, q.C = Matrix[float32]{}, nil

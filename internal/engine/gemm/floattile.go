@@ -161,7 +161,8 @@ func (t *floatTile) right(ks span) kernel.GemmB {
 	case t.Quantized != nil:
 		// Dequantized for this tile, as the weight as a whole would be read from memory.
 		for cols := range t.cols.blocks(kernel.GemmPanel) {
-			t.Quantized.Decode(dst[(cols.from-t.cols.from)*ks.len():][:size], cols.from/kernel.GemmPanel, ks.from, ks.to)
+			t.Quantized.Decode(dst[(cols.from-t.cols.from)*ks.len():][:size], cols.from/kernel.GemmPanel, ks.from,
+				ks.to)
 		}
 	case t.Panels != nil:
 		t.fill(dst, ks)

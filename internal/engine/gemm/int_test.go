@@ -134,7 +134,8 @@ func TestIntIsExactInAllForms(t *testing.T) {
 // requantized checks the quantized result of a sample.
 func (s intSample) requantized(t *testing.T, r *rand.Rand, p Pool) {
 	t.Helper()
-	q := kernel.Requantization{Scale: make([]float32, s.N), Bias: make([]float32, s.N), Zero: 3, Levels: kernel.IntRange{Lo: -128, Hi: 120}}
+	q := kernel.Requantization{Scale: make([]float32, s.N), Bias: make([]float32, s.N), Zero: 3,
+		Levels: kernel.IntRange{Lo: -128, Hi: 120}}
 	for i := range q.Scale {
 		q.Scale[i], q.Bias[i] = r.Float32()/float32(100*(1+s.K)), 40*r.Float32()
 	}

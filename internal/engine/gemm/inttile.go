@@ -110,7 +110,8 @@ func (t *intTile) rowsOfA(ks span, k int) (a []byte, row int) {
 	n, row, width := ks.len(), intRow(k), kernel.GemmIntWidth()
 	src := t.source(ks, row, n*(width-1))
 	t.eachZero(func(rows span, zero int32) {
-		left := kernel.GemmIntRows(t.left[rows.from*row:], row, src.from(rows.from, 0).Data, src.Row, n, t.ASigned, zero, t.rowSums[rows.from:rows.to])
+		left := kernel.GemmIntRows(t.left[rows.from*row:], row, src.from(rows.from, 0).Data, src.Row, n, t.ASigned,
+			zero, t.rowSums[rows.from:rows.to])
 		fill(t.zeros[rows.from:rows.to], left)
 	})
 	t.pad(row, n*width, k*width)
@@ -119,7 +120,8 @@ func (t *intTile) rowsOfA(ks span, k int) (a []byte, row int) {
 
 // inPlace reports whether the block of A has the form of the kernel, and the sums of its rows are not needed.
 func (t *intTile) inPlace(ks span) bool {
-	return kernel.GemmIntWidth() == 1 && t.Patches == nil && t.A.Col == 1 && !t.ASigned && ks.len()%kernel.GemmQuad == 0 &&
+	return kernel.GemmIntWidth() == 1 && t.Patches == nil && t.A.Col == 1 && !t.ASigned &&
+		ks.len()%kernel.GemmQuad == 0 &&
 		len(t.BZero) == 0 && t.signed()
 }
 
@@ -213,7 +215,8 @@ func flip(signed bool) byte {
 
 // offsets is the number of rows that offset has an effect on: none if there are no zero points left.
 func (t *intTile) offsets() int {
-	if len(t.BZero) == 0 && t.signed() && !slices.ContainsFunc(t.zeros[:t.rows.len()], func(z int32) bool { return z != 0 }) {
+	if len(t.BZero) == 0 && t.signed() && !slices.ContainsFunc(t.zeros[:t.rows.len()],
+		func(z int32) bool { return z != 0 }) {
 		return 0
 	}
 	return t.rows.len()

@@ -25,6 +25,7 @@ func (m Matrix[T]) check(name string, rows, cols int) {
 		return
 	}
 	if m.Row < 0 || m.Col < 0 || (rows-1)*m.Row+(cols-1)*m.Col >= len(m.Data) {
-		panic(fmt.Sprintf("gemm: %d elements with strides %d and %d are too few for the %d by %d matrix %s", len(m.Data), m.Row, m.Col, rows, cols, name))
+		panic(fmt.Sprintf("gemm: %d elements with strides %d and %d are too few for the %d by %d matrix %s",
+			len(m.Data), m.Row, m.Col, rows, cols, name))
 	}
 }

@@ -44,7 +44,8 @@ func (m *PackedFloat) Bytes() int64 { return packedFloatBytes(m.k, m.n) }
 // order, and concurrently.
 func (m *PackedFloat) Pack(k0, n0 int, b Matrix[float32], rows, cols int) {
 	if !fits(k0, rows, m.k, 1) || !fits(n0, cols, m.n, kernel.GemmPanel) {
-		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))
+		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols,
+			k0, n0, m.k, m.n))
 	}
 	b.check("B", rows, cols)
 	for at := k0; at < k0+rows; {

@@ -74,7 +74,8 @@ func (m *PackedInt) Bytes() int64 {
 // to the sum of its column. Otherwise it is like PackedFloat.Pack.
 func (m *PackedInt) Pack(k0, n0 int, b Matrix[byte], rows, cols int) {
 	if !fits(k0, rows, m.k, kernel.GemmQuad) || !fits(n0, cols, m.n, kernel.GemmPanel) {
-		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols, k0, n0, m.k, m.n))
+		panic(fmt.Sprintf("gemm: %d by %d elements do not fit at (%d, %d) of a packed %d by %d matrix", rows, cols,
+			k0, n0, m.k, m.n))
 	}
 	b.check("B", rows, cols)
 	for at := k0; at < k0+rows; {

@@ -24,7 +24,8 @@ func TestPairing(t *testing.T) {
 		k, n      int
 		deviation float64
 		pairs     bool
-	}{{768, 100, 36, true}, {2100, 70, 30, true}, {77, 200, 36, true}, {3, 5, 10, true}, {64, 1, 60, true}, {300, 300, 70, false}, {0, 7, 1, true}} {
+	}{{768, 100, 36, true}, {2100, 70, 30, true}, {77, 200, 36, true}, {3, 5, 10, true}, {64, 1, 60, true},
+		{300, 300, 70, false}, {0, 7, 1, true}} {
 		b := normal(r, s.k, s.n, s.deviation, true)
 		m := packPairs(workers(2), b, s.k, s.n, true)
 		if (m.pairs != nil) != s.pairs {

@@ -12,7 +12,8 @@ func (t *intTile) multiplyPairs() {
 			t.pairRows(ks, k, cols)
 			b, panel := t.Packed.block(ks, from)
 			add := ks.from > 0 || t.begin(cols)
-			kernel.GemmPairs(t.result[from-t.cols.from:], t.stride, t.left, intRow(k), b, panel, t.rows.len(), cols.len(), k, add)
+			kernel.GemmPairs(t.result[from-t.cols.from:], t.stride, t.left, intRow(k), b, panel, t.rows.len(),
+				cols.len(), k, add)
 			for panel := range cols.blocks(kernel.GemmPanel) {
 				t.addExcess(t.result[panel.from-t.cols.from:], t.stride, ks, panel)
 			}
@@ -92,7 +93,8 @@ func (t *intTile) lifted(zero int32) int32 {
 func (t *intTile) pairRows(ks span, k int, cols span) {
 	n, row := ks.len(), intRow(k)
 	src, order := t.source(ks, row, 0), t.Packed.pairs.order[cols.from/pairGroup*t.Packed.orderSize():]
-	kernel.PairRows(t.left, row, src.Data, src.Row, len(t.rowSums), n, t.ASigned, order[ks.from:][:roundUp(n, kernel.PairWindow)])
+	kernel.PairRows(t.left, row, src.Data, src.Row, len(t.rowSums), n, t.ASigned,
+		order[ks.from:][:roundUp(n, kernel.PairWindow)])
 	t.pad(row, n, k)
 	if cols.from != t.cols.from {
 		return

@@ -16,7 +16,8 @@ func (s *sample) quantize(r *rand.Rand, bits int) *sample {
 		block = max(s.K, 1)
 	}
 	q := &kernel.Quantized{K: s.K, N: s.N, Bits: bits, Block: block}
-	q.Values, q.Scales, q.Zeros = make([]byte, q.ValueBytes()), gaussian(r, q.BlockValues()), make([]byte, q.BlockValues())
+	q.Values, q.Scales, q.Zeros = make([]byte, q.ValueBytes()), gaussian(r, q.BlockValues()),
+		make([]byte, q.BlockValues())
 	for i := range q.Values {
 		q.Values[i] = byte(r.Uint32())
 	}

@@ -120,12 +120,14 @@ func (a AttentionLayer) Probabilities() *ir.Value {
 
 // product returns scale·A·Bᵀ of stacks of matrices.
 func (b *Builder) product(x, y *ir.Value, scale float32) *ir.Value {
-	return b.add(ir.OpID{Domain: microsoft, Type: "FusedMatMul"}, 1, []*ir.Value{x, y}, []*ir.Attr{ir.IntAttr("transB", 1), ir.FloatAttr("alpha", scale)})[0]
+	return b.add(ir.OpID{Domain: microsoft, Type: "FusedMatMul"}, 1, []*ir.Value{x, y},
+		[]*ir.Attr{ir.IntAttr("transB", 1), ir.FloatAttr("alpha", scale)})[0]
 }
 
 // window returns the mask of keys outside of the window of each query, nil if all are inside.
 func (a AttentionLayer) window(dt ir.DType) *ir.Value {
-	left, right, offset := a.node.Int("left_window_size", -1), a.node.Int("right_window_size", -1), a.node.Int("offset", 0)
+	left, right, offset := a.node.Int("left_window_size", -1), a.node.Int("right_window_size", -1),
+		a.node.Int("offset", 0)
 	if left < 0 && right < 0 {
 		return nil
 	}

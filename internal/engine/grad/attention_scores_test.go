@@ -73,7 +73,8 @@ func TestCuts(t *testing.T) {
 	x.Type = typeOf(ir.Spec{DType: ir.Float, Shape: []int64{2, 4}})
 	g.Inputs = append(g.Inputs, x)
 	layer := func(name string, x *ir.Value) *ir.Value {
-		w := g.AddConst(name+".weight", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4, 4}}, Source: ir.Floats(make([]float32, 16)...)})
+		w := g.AddConst(name+".weight", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4, 4}},
+			Source: ir.Floats(make([]float32, 16)...)})
 		y := g.Insert(nil, "MatMul", []*ir.Value{x, w})
 		y.Name = name
 		return y

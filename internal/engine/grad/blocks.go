@@ -36,7 +36,8 @@ func (a *Activations) Blocks(pattern string) ([]Segment, error) {
 		}
 	}
 	if len(segments) == 0 {
-		return nil, fmt.Errorf("pattern %q matches no block; blocks are %s", pattern, strings.Join(a.blockNames(), ", "))
+		return nil, fmt.Errorf("pattern %q matches no block; blocks are %s", pattern,
+			strings.Join(a.blockNames(), ", "))
 	}
 	return segments, nil
 }

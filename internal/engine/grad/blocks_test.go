@@ -30,9 +30,12 @@ func named(t *testing.T, names ...string) *Activations {
 }
 
 func TestBlocks(t *testing.T) {
-	bert := []string{"/embeddings/Add", "/encoder/layer.0/attention/MatMul", "", "/encoder/layer.0/output/Add", "/encoder/layer.1/attention/MatMul", "/encoder/layer.10/Add", "/pooler/Tanh"}
-	modules := []string{"node_add m.embeddings", "node_1 m.encoder.layer.0.query", "node_2 m.encoder.layer.0", "node_3 m.encoder.layer.1.output", "node_4"}
-	resnet := []string{"/conv1/Conv", "/layer1/layer1.0/conv1/Conv", "/layer1/layer1.0/Relu", "/layer1/layer1.1/Relu", "/layer2/layer2.0/Relu"}
+	bert := []string{"/embeddings/Add", "/encoder/layer.0/attention/MatMul", "", "/encoder/layer.0/output/Add",
+		"/encoder/layer.1/attention/MatMul", "/encoder/layer.10/Add", "/pooler/Tanh"}
+	modules := []string{"node_add m.embeddings", "node_1 m.encoder.layer.0.query", "node_2 m.encoder.layer.0",
+		"node_3 m.encoder.layer.1.output", "node_4"}
+	resnet := []string{"/conv1/Conv", "/layer1/layer1.0/conv1/Conv", "/layer1/layer1.0/Relu", "/layer1/layer1.1/Relu",
+		"/layer2/layer2.0/Relu"}
 	for _, c := range []struct {
 		pattern string
 		names   []string

@@ -26,7 +26,8 @@ type Builder struct {
 // NewBuilder returns a builder of an empty graph.
 func NewBuilder() *Builder {
 	b := &Builder{Model: ir.NewModel(), types: map[*ir.Value]ir.Spec{}, constants: map[string]*ir.Value{}}
-	b.Model.Opsets = []ir.Opset{{Domain: op.Newest, Version: opset.Newest}, {Domain: own, Version: 1}, {Domain: half.Domain, Version: 1}}
+	b.Model.Opsets = []ir.Opset{{Domain: op.Newest, Version: opset.Newest}, {Domain: own, Version: 1},
+		{Domain: half.Domain, Version: 1}}
 	return b
 }
 
@@ -97,7 +98,8 @@ func (b *Builder) add(id ir.OpID, outputs int, in []*ir.Value, attrs []*ir.Attr)
 
 // Ints returns a constant vector of int64.
 func (b *Builder) Ints(is ...int64) *ir.Value {
-	return b.constant("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+	return b.constant("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}},
+		Source: ir.Ints(is...)})
 }
 
 // Scalar returns a constant of rank 0 of a floating-point type.

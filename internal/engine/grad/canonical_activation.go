@@ -20,7 +20,8 @@ func activationOf(t *Tape, n *ir.Node) bool {
 		return false
 	}
 	for i, x := range rest {
-		if typ, attrs := gatedBy(t, x, rest[1-i], factor); typ != "" && slices.Equal(t.Shape(x), t.Shape(n.Outputs[0])) {
+		if typ, attrs := gatedBy(t, x, rest[1-i], factor); typ != "" &&
+			slices.Equal(t.Shape(x), t.Shape(n.Outputs[0])) {
 			replaceOutput(n, 0, inserter{t.Builder, n}.op(typ, []*ir.Value{x}, attrs...))
 			return true
 		}
@@ -93,7 +94,8 @@ func expPlusOne(t *Tape, v *ir.Value, n *ir.Node) *ir.Node {
 	}
 	for i := range 2 {
 		exp := sum.Input(i)
-		if one, ok := t.elements.scalar(sum.Input(1 - i)); ok && one == 1 && is(exp.Producer(), "", "Exp") && exp.OnlyConsumer() == sum {
+		if one, ok := t.elements.scalar(sum.Input(1 - i)); ok && one == 1 && is(exp.Producer(), "", "Exp") &&
+			exp.OnlyConsumer() == sum {
 			return exp.Producer()
 		}
 	}

@@ -14,14 +14,18 @@ func (m maker) relu6(x *ir.Value) *ir.Value {
 
 // activation is a function written out in an opset, on numbers between -4.4 and 4.5 of which none is next to a kink.
 func activation(tell string, opset int64, build func(m maker, x *ir.Value) *ir.Value) probe {
-	return probe{tell: tell, opset: opset, in: []*ir.Array{separated(1, 9, 10)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
-		return build(maker{g}, in[0])
-	}}
+	return probe{tell: tell, opset: opset, in: []*ir.Array{separated(1, 9, 10)},
+		build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+			return build(maker{g}, in[0])
+		}}
 }
 
 // activationForms are activations as exporters write them.
 var activationForms = []form{
-	{"Swish", activation("x·σ", 13, func(m maker, x *ir.Value) *ir.Value { return m.op("Mul", x, m.op("Sigmoid", x)) })},
+	{"Swish", activation("x·σ", 13, func(m maker, x *ir.Value) *ir.Value {
+		return m.op("Mul", x,
+			m.op("Sigmoid", x))
+	})},
 	{"Swish", activation("σ·x", 9, func(m maker, x *ir.Value) *ir.Value { return m.op("Mul", m.op("Sigmoid", x), x) })},
 	{"Swish", activation("σ(βx)", 13, func(m maker, x *ir.Value) *ir.Value {
 		return m.op("Mul", x, m.op("Sigmoid", m.op("Mul", m.number(1.702), x)))
@@ -48,7 +52,8 @@ var activationForms = []form{
 		return m.op("Mul", x, m.op("Div", m.relu6(m.op("Add", x, m.number(3))), m.number(6)))
 	})},
 	{"HardSwish", activation("(x·Clip)/6, inputs", 13, func(m maker, x *ir.Value) *ir.Value {
-		return m.op("Div", m.op("Mul", x, m.op("Clip", m.op("Add", m.number(3), x), m.number(0), m.number(6))), m.number(6))
+		return m.op("Div", m.op("Mul", x, m.op("Clip", m.op("Add", m.number(3), x), m.number(0), m.number(6))),
+			m.number(6))
 	})},
 	{"HardSwish", activation("(Clip·x)·⅙", 9, func(m maker, x *ir.Value) *ir.Value {
 		return m.op("Mul", m.op("Mul", m.relu6(m.op("Add", x, m.number(3))), x), m.number(1./6))
@@ -57,7 +62,8 @@ var activationForms = []form{
 		return m.op("Mul", m.op("Mul", m.number(1./6), x), m.relu6(m.op("Sub", x, m.number(-3))))
 	})},
 	{"HardSwish", activation("Relu and Min", 9, func(m maker, x *ir.Value) *ir.Value {
-		return m.op("Mul", x, m.op("Mul", m.op("Min", m.op("Relu", m.op("Add", x, m.number(3))), m.number(6)), m.number(1./6)))
+		return m.op("Mul", x, m.op("Mul", m.op("Min", m.op("Relu", m.op("Add", x, m.number(3))), m.number(6)),
+			m.number(1./6)))
 	})},
 	{"HardSwish", activation("Max and Min, of x/6+½", 13, func(m maker, x *ir.Value) *ir.Value {
 		linear := m.op("Add", m.op("Div", x, m.number(6)), m.number(0.5))
@@ -120,15 +126,20 @@ func TestOtherFunctionsAreNoActivations(t *testing.T) {
 		}),
 		activation("quotient", 13, func(m maker, x *ir.Value) *ir.Value { return m.op("Div", x, m.op("Sigmoid", x)) }),
 		activation("upper bound", 13, func(m maker, x *ir.Value) *ir.Value {
-			return m.op("Div", m.op("Mul", x, m.op("Clip", m.op("Add", x, m.number(3)), m.number(0), m.number(5.06))), m.number(6))
+			return m.op("Div", m.op("Mul", x, m.op("Clip", m.op("Add", x, m.number(3)), m.number(0), m.number(5.06))),
+				m.number(6))
 		}),
 		activation("no lower bound", 13, func(m maker, x *ir.Value) *ir.Value {
 			return m.op("Div", m.op("Mul", x, m.op("Clip", m.op("Add", x, m.number(3)), nil, m.number(6))), m.number(6))
 		}),
 		activation("factor", 13, func(m maker, x *ir.Value) *ir.Value {
-			return m.op("Div", m.op("Mul", x, m.op("Clip", m.op("Add", x, m.number(3)), m.number(0), m.number(6))), m.number(5))
+			return m.op("Div", m.op("Mul", x, m.op("Clip", m.op("Add", x, m.number(3)), m.number(0), m.number(6))),
+				m.number(5))
 		}),
-		activation("default HardSigmoid", 9, func(m maker, x *ir.Value) *ir.Value { return m.op("Mul", x, m.op("HardSigmoid", x)) }),
+		activation("default HardSigmoid", 9, func(m maker,
+			x *ir.Value) *ir.Value {
+			return m.op("Mul", x, m.op("HardSigmoid", x))
+		}),
 		activation("ln(2+eˣ)", 9, func(m maker, x *ir.Value) *ir.Value {
 			return m.op("Mul", x, m.op("Tanh", m.op("Log", m.op("Add", m.op("Exp", x), m.number(2)))))
 		}),
@@ -148,7 +159,8 @@ func TestOtherFunctionsAreNoActivations(t *testing.T) {
 // A constant with more axes than x adds them to the result.
 func TestActivationKeepsItsShape(t *testing.T) {
 	p := activation("", 13, func(m maker, x *ir.Value) *ir.Value {
-		six := m.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Double, Shape: []int64{1, 1, 1}}, Source: scalarPayload(ir.Double, 6)})
+		six := m.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Double, Shape: []int64{1, 1, 1}},
+			Source: scalarPayload(ir.Double, 6)})
 		return m.op("Mul", x, m.op("Div", m.relu6(m.op("Add", x, m.number(3))), six))
 	})
 	p.opset = 9
@@ -203,7 +215,8 @@ func TestActivationsEqualTheirWrittenForm(t *testing.T) {
 		want, wantGrad := w.stepOf(t)
 		for i := range y {
 			if math.Abs(float64(y[i]-want[i])) > 2e-6 || math.Abs(float64(dx[i]-wantGrad[i])) > 4e-6 {
-				t.Fatalf("%s %s: element %d is %v with gradient %v, want %v and %v", f.to, f.tell, i, y[i], dx[i], want[i], wantGrad[i])
+				t.Fatalf("%s %s: element %d is %v with gradient %v, want %v and %v", f.to, f.tell, i, y[i], dx[i],
+					want[i], wantGrad[i])
 			}
 		}
 	}
@@ -221,7 +234,8 @@ func TestActivationsStoreTheirInput(t *testing.T) {
 			stored += tape.Bytes(v)
 		}
 		if stored != bytes || plannedStored(t, tape) != bytes {
-			t.Errorf("%s %s: %d bytes are stored, %d in the plan, want %d", f.to, f.tell, stored, plannedStored(t, tape), bytes)
+			t.Errorf("%s %s: %d bytes are stored, %d in the plan, want %d", f.to, f.tell, stored,
+				plannedStored(t, tape), bytes)
 		}
 	}
 }

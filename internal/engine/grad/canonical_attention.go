@@ -15,8 +15,10 @@ var attentions = []rule{
 	}},
 	{Type: "Attention", Backward: refused("lengths of sequences, scores as an output and trained masks")},
 	{Domain: microsoft, Type: "Attention", Backward: refused("rotary positions, shared buffers and trained masks")},
-	{Domain: microsoft, Type: "MultiHeadAttention", Backward: refused("shared buffers, scores as an output and trained masks")},
-	{Domain: microsoft, Type: "GroupQueryAttention", Backward: refused("a past that is not empty, attention sinks, quantized caches, scores as an output and trained masks")},
+	{Domain: microsoft, Type: "MultiHeadAttention",
+		Backward: refused("shared buffers, scores as an output and trained masks")},
+	{Domain: microsoft, Type: "GroupQueryAttention",
+		Backward: refused("a past that is not empty, attention sinks, quantized caches, scores as an output and trained masks")},
 }
 
 // refused is the gradient of an operator that no rewrite replaced.
@@ -31,7 +33,8 @@ func refused(forms string) gradient {
 // the second MatMul. A trained mask, such as a position bias, is not fused.
 func attentionOf(t *Tape, n *ir.Node) bool {
 	weights := n.Input(0)
-	for is(weights.Producer(), "", "Identity", "Dropout") && weights.OnlyConsumer() != nil && weights.Producer().Input(2) == nil {
+	for is(weights.Producer(), "", "Identity", "Dropout") && weights.OnlyConsumer() != nil &&
+		weights.Producer().Input(2) == nil {
 		weights = weights.Producer().Input(0)
 	}
 	soft := weights.Producer()
@@ -120,7 +123,8 @@ func splitScale(t *Tape, n *ir.Node) (*ir.Value, float64) {
 		}
 		return n.Input(0), c
 	}
-	if c, ok := t.elements.scalar(n.Input(0)); ok && n.Op.Type == "Mul" && len(t.Shape(n.Input(0))) <= len(t.Shape(n.Input(1))) {
+	if c, ok := t.elements.scalar(n.Input(0)); ok && n.Op.Type == "Mul" &&
+		len(t.Shape(n.Input(0))) <= len(t.Shape(n.Input(1))) {
 		return n.Input(1), c
 	}
 	return nil, 0

@@ -33,8 +33,10 @@ func selfAttention(t *Tape, n *ir.Node) bool {
 	if n.Input(2) != nil {
 		qkv = m.op("Add", []*ir.Value{qkv, n.Input(2)})
 	}
-	parts := m.nodes(ir.OpID{Domain: newest, Type: "Split"}, 3, []*ir.Value{qkv, t.Ints(sizes...)}, []*ir.Attr{ir.IntAttr("axis", 2)})
-	m.q, m.k, m.v = m.rows(parts[0], x[1], heads, m.size), m.rows(parts[1], x[1], heads, m.size), m.rows(parts[2], x[1], heads, m.value)
+	parts := m.nodes(ir.OpID{Domain: newest, Type: "Split"}, 3, []*ir.Value{qkv, t.Ints(sizes...)},
+		[]*ir.Attr{ir.IntAttr("axis", 2)})
+	m.q, m.k, m.v = m.rows(parts[0], x[1], heads, m.size), m.rows(parts[1], x[1], heads, m.size),
+		m.rows(parts[2], x[1], heads, m.value)
 	m.joinPresent()
 	replaceOutput(n, 0, m.attend(false))
 	return true
@@ -63,8 +65,9 @@ func (m *multihead) joinPresent() {
 // contribHeads is attention of one of com.microsoft's operators.
 func contribHeads(t *Tape, n *ir.Node, batch, queries, heads int64) *multihead {
 	m := &multihead{
-		inserter: inserter{t.Builder, n}, isTrained: t.Needs, batch: batch, queries: queries, heads: heads, kvHeads: heads,
-		left: -1, right: -1, scale: n.Float("scale", 0),
+		inserter: inserter{t.Builder, n}, isTrained: t.Needs, batch: batch, queries: queries, heads: heads,
+		kvHeads: heads,
+		left:    -1, right: -1, scale: n.Float("scale", 0),
 	}
 	if n.Int("unidirectional", 0) != 0 {
 		m.right = 0
@@ -136,7 +139,8 @@ func (m *multihead) crossOperands(q []int64) bool {
 
 // unpacked splits a tensor [batch, tokens, heads, number, size] along its fourth axis.
 func (m *multihead) unpacked(v *ir.Value, shape []int64) []headsView {
-	parts := m.nodes(ir.OpID{Domain: newest, Type: "Split"}, int(shape[3]), []*ir.Value{v}, []*ir.Attr{ir.IntAttr("axis", 3), ir.IntAttr("num_outputs", shape[3])})
+	parts := m.nodes(ir.OpID{Domain: newest, Type: "Split"}, int(shape[3]), []*ir.Value{v},
+		[]*ir.Attr{ir.IntAttr("axis", 3), ir.IntAttr("num_outputs", shape[3])})
 	out := make([]headsView, len(parts))
 	for i, p := range parts {
 		out[i] = headsView{m.reshape(p, shape[0], shape[1], shape[2], shape[4]), false}
@@ -147,7 +151,8 @@ func (m *multihead) unpacked(v *ir.Value, shape []int64) []headsView {
 // addOperandBiases adds the biases of queries, keys and values; keys and values that are split have none.
 func (m *multihead) addOperandBiases(bias *ir.Value) {
 	sizes := []int64{m.size, m.size, m.value}
-	parts := m.nodes(ir.OpID{Domain: newest, Type: "Split"}, 3, []*ir.Value{bias, m.Ints(m.heads*sizes[0], m.heads*sizes[1], m.heads*sizes[2])}, nil)
+	parts := m.nodes(ir.OpID{Domain: newest, Type: "Split"}, 3,
+		[]*ir.Value{bias, m.Ints(m.heads*sizes[0], m.heads*sizes[1], m.heads*sizes[2])}, nil)
 	for i, h := range []*headsView{&m.q, &m.k, &m.v} {
 		if !h.split {
 			h.v = m.op("Add", []*ir.Value{h.v, m.reshape(parts[i], m.heads, sizes[i])})

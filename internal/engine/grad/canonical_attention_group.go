@@ -6,7 +6,8 @@ import "github.com/mcompress/mcompress/ir"
 // Not supported are attention sinks, quantized caches, and scores as an output.
 func groupQueryAttention(t *Tape, n *ir.Node) bool {
 	q, heads, kv := t.Shape(n.Input(0)), n.Int("num_heads", 0), n.Int("kv_num_heads", 0)
-	if len(q) != 3 || heads < 1 || kv < 1 || heads%kv != 0 || !isPrompt(t, n) || n.Int("smooth_softmax", 0) != 0 || isOutputUsed(n, 3) {
+	if len(q) != 3 || heads < 1 || kv < 1 || heads%kv != 0 || !isPrompt(t, n) || n.Int("smooth_softmax", 0) != 0 ||
+		isOutputUsed(n, 3) {
 		return false
 	}
 	for i := 11; i < len(n.Inputs()); i++ {
@@ -20,7 +21,8 @@ func groupQueryAttention(t *Tape, n *ir.Node) bool {
 	m.size = q[2] / heads
 	if parts[1] == nil {
 		m.size = q[2] / (heads + 2*kv)
-		parts = m.nodes(ir.OpID{Domain: newest, Type: "Split"}, 3, []*ir.Value{n.Input(0), t.Ints(heads*m.size, kv*m.size, kv*m.size)}, []*ir.Attr{ir.IntAttr("axis", 2)})
+		parts = m.nodes(ir.OpID{Domain: newest, Type: "Split"}, 3,
+			[]*ir.Value{n.Input(0), t.Ints(heads*m.size, kv*m.size, kv*m.size)}, []*ir.Attr{ir.IntAttr("axis", 2)})
 	}
 	m.value = m.size
 	if n.Int("causal", 1) != 0 {
@@ -36,7 +38,8 @@ func groupQueryAttention(t *Tape, n *ir.Node) bool {
 	if n.Int("do_rotary", 0) != 0 {
 		parts[0], parts[1] = m.rotate(parts[0], heads), m.rotate(parts[1], kv)
 	}
-	m.q, m.k, m.v = m.rows(parts[0], m.queries, heads, m.size), m.rows(parts[1], m.keys, kv, m.size), m.rows(parts[2], m.keys, kv, m.size)
+	m.q, m.k, m.v = m.rows(parts[0], m.queries, heads, m.size), m.rows(parts[1], m.keys, kv, m.size),
+		m.rows(parts[2], m.keys, kv, m.size)
 	m.present(1, 2)
 	replaceOutput(n, 0, m.attend(false))
 	return true
@@ -69,7 +72,9 @@ func (m *multihead) rotate(v *ir.Value, heads int64) *ir.Value {
 	}
 	cos := m.Shape(n.Input(7))
 	attrs := []*ir.Attr{
-		ir.IntAttr("num_heads", heads), ir.IntAttr("rotary_embedding_dim", 2*cos[len(cos)-1]), ir.IntAttr("interleaved", n.Int("rotary_interleaved", 0)),
+		ir.IntAttr("num_heads", heads), ir.IntAttr("rotary_embedding_dim", 2*cos[len(cos)-1]),
+		ir.IntAttr("interleaved", n.Int("rotary_interleaved", 0)),
 	}
-	return m.nodes(ir.OpID{Domain: microsoft, Type: "RotaryEmbedding"}, 1, []*ir.Value{v, start, n.Input(7), n.Input(8)}, attrs)[0]
+	return m.nodes(ir.OpID{Domain: microsoft, Type: "RotaryEmbedding"}, 1,
+		[]*ir.Value{v, start, n.Input(7), n.Input(8)}, attrs)[0]
 }

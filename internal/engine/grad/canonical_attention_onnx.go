@@ -14,7 +14,8 @@ func headAttention(t *Tape, n *ir.Node) bool {
 	}
 	split := len(q) == 4
 	m := &multihead{
-		inserter: inserter{t.Builder, n}, isTrained: t.Needs, batch: q[0], zeros: true, softcap: n.Float("softcap", 0), scale: n.Float("scale", 0),
+		inserter: inserter{t.Builder, n}, isTrained: t.Needs, batch: q[0], zeros: true,
+		softcap: n.Float("softcap", 0), scale: n.Float("scale", 0),
 		left: n.Int("left_window_size", -1), right: n.Int("right_window_size", -1),
 	}
 	if n.Int("is_causal", 0) != 0 {
@@ -29,9 +30,11 @@ func headAttention(t *Tape, n *ir.Node) bool {
 			return false
 		}
 		m.queries, m.keys, m.size, m.value = q[1], k[1], q[2]/m.heads, v[2]/m.kvHeads
-		m.q, m.k, m.v = m.rows(n.Input(0), m.queries, m.heads, m.size), m.rows(n.Input(1), m.keys, m.kvHeads, m.size), m.rows(n.Input(2), m.keys, m.kvHeads, m.value)
+		m.q, m.k, m.v = m.rows(n.Input(0), m.queries, m.heads, m.size), m.rows(n.Input(1), m.keys, m.kvHeads, m.size),
+			m.rows(n.Input(2), m.keys, m.kvHeads, m.value)
 	}
-	if m.kvHeads < 1 || m.heads%m.kvHeads != 0 || !m.setPast(n.Input(4), n.Input(5)) || n.Input(3) != nil && !m.addBias(n.Input(3)) {
+	if m.kvHeads < 1 || m.heads%m.kvHeads != 0 || !m.setPast(n.Input(4), n.Input(5)) || n.Input(3) != nil &&
+		!m.addBias(n.Input(3)) {
 		return false
 	}
 	m.present(1, 2)

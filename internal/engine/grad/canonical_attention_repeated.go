@@ -18,7 +18,8 @@ func (a *attention) replaceGrouped(n, last *ir.Node, keys permutedValue) bool {
 	}
 	shape := a.shape(a.q)
 	m := &multihead{
-		inserter: inserter{a.Builder, last}, isTrained: a.Needs, batch: shape[0], heads: shape[1], kvHeads: shape[1] / group, queries: shape[2], size: shape[3],
+		inserter: inserter{a.Builder, last}, isTrained: a.Needs, batch: shape[0], heads: shape[1],
+		kvHeads: shape[1] / group, queries: shape[2], size: shape[3],
 		keys: a.shape(keys)[2], value: a.shape(a.v)[3], q: q, k: k, v: v, scale: float32(a.scale), left: -1, right: -1,
 	}
 	if a.mask != nil {
@@ -59,7 +60,8 @@ func (a *attention) unrepeated(o permutedValue) (headsView, int64) {
 	}
 	x, all, each := single.Producer().Input(0), a.Shape(o.v), a.Shape(wide)
 	if s := a.Shape(x); len(s) != 4 || len(each) != 5 || each[2] < 2 || all[1] != s[1]*each[2] ||
-		!slices.Equal(a.Shape(single), []int64{s[0], s[1], 1, s[2], s[3]}) || !slices.Equal(each, []int64{s[0], s[1], each[2], s[2], s[3]}) {
+		!slices.Equal(a.Shape(single), []int64{s[0], s[1], 1, s[2], s[3]}) ||
+		!slices.Equal(each, []int64{s[0], s[1], each[2], s[2], s[3]}) {
 		return headsView{}, 0
 	}
 	return headsView{x, true}, each[2]

@@ -88,7 +88,8 @@ func embedNorm(t *Tape, n *ir.Node) bool {
 		sum = b.op("Add", []*ir.Value{sum, b.op("Gather", []*ir.Value{n.Input(4), n.Input(1)})})
 	}
 	in := []*ir.Value{sum, n.Input(5), n.Input(6)}
-	replaceOutput(n, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", -1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-12))))
+	replaceOutput(n, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", -1),
+		ir.FloatAttr("epsilon", n.Float("epsilon", 1e-12))))
 	replaceOutput(n, 2, sum)
 	return true
 }

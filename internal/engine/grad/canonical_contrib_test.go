@@ -11,45 +11,67 @@ import (
 
 // contribs are nodes of operators that the engine runs in float32 alone.
 var contribs = []probe{
-	{tell: "packed", op: group, outputs: 3, in: []*ir.Array{values(1, 2, 5, 32), nil, nil, nil, nil, lengths(5, 3), integers32(nil, 5), cosines(6, 2), sines(6, 2)}, attrs: []*ir.Attr{
+	{tell: "packed", op: group, outputs: 3, in: []*ir.Array{values(1, 2, 5, 32), nil, nil, nil, nil, lengths(5, 3),
+		integers32(nil, 5), cosines(6, 2), sines(6, 2)}, attrs: []*ir.Attr{
 		ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("do_rotary", 1),
 	}},
 	{tell: "window, softcap, empty past", op: group, outputs: 3, in: []*ir.Array{
-		values(1, 1, 6, 16), values(2, 1, 6, 8), values(3, 1, 6, 8), values(4, 1, 2, 0, 4), values(5, 1, 2, 0, 4), lengths(6), integers32(nil, 6), cosines(9, 1), sines(9, 1), integers([]int64{1, 6}, 2, 3, 4, 5, 6, 7),
+		values(1, 1, 6, 16), values(2, 1, 6, 8), values(3, 1, 6, 8), values(4, 1, 2, 0, 4), values(5, 1, 2, 0, 4),
+		lengths(6), integers32(nil, 6), cosines(9, 1), sines(9, 1), integers([]int64{1, 6}, 2, 3, 4, 5, 6, 7),
 	}, attrs: []*ir.Attr{
-		ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("local_window_size", 3), ir.FloatAttr("softcap", 2), ir.FloatAttr("scale", 0.7), ir.IntAttr("do_rotary", 1), ir.IntAttr("rotary_interleaved", 1),
+		ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("local_window_size", 3),
+		ir.FloatAttr("softcap", 2), ir.FloatAttr("scale", 0.7), ir.IntAttr("do_rotary", 1),
+		ir.IntAttr("rotary_interleaved", 1),
 	}},
-	{tell: "bias", op: group, in: []*ir.Array{values(1, 1, 3, 8), values(2, 1, 3, 8), values(3, 1, 3, 8), nil, nil, lengths(3), integers32(nil, 3), nil, nil, nil, floats(4, 1, 1, 3, 3)}, attrs: []*ir.Attr{
+	{tell: "bias", op: group, in: []*ir.Array{values(1, 1, 3, 8), values(2, 1, 3, 8), values(3, 1, 3, 8), nil, nil,
+		lengths(3), integers32(nil, 3), nil, nil, nil, floats(4, 1, 1, 3, 3)}, attrs: []*ir.Attr{
 		ir.IntAttr("num_heads", 2), ir.IntAttr("kv_num_heads", 2),
 	}},
-	{tell: "rows", op: cross, in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 5, 8), values(3, 2, 5, 6), values(4, 22), integers32([]int64{2, 5}, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0)}, attrs: heads(2)},
+	{tell: "rows", op: cross, in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 5, 8), values(3, 2, 5, 6),
+		values(4, 22), integers32([]int64{2, 5}, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0)}, attrs: heads(2)},
 	{tell: "lengths, past", op: cross, outputs: 3, in: []*ir.Array{
-		values(1, 2, 3, 8), values(2, 2, 3, 8), values(3, 2, 3, 8), nil, integers32([]int64{2}, 5, 4), floats(9, 1, 2, 3, 5), values(4, 2, 2, 2, 4), values(5, 2, 2, 2, 4),
+		values(1, 2, 3, 8), values(2, 2, 3, 8), values(3, 2, 3, 8), nil, integers32([]int64{2}, 5, 4),
+		floats(9, 1, 2, 3, 5), values(4, 2, 2, 2, 4), values(5, 2, 2, 2, 4),
 	}, attrs: append(heads(2), ir.IntAttr("unidirectional", 1))},
-	{tell: "split", op: cross, in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4), values(4, 24), integers32([]int64{2, 3, 5}, slices.Repeat([]int32{1, 1, 0}, 10)...)}, attrs: heads(2)},
+	{tell: "split", op: cross, in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4),
+		values(4, 24), integers32([]int64{2, 3, 5}, slices.Repeat([]int32{1, 1, 0}, 10)...)}, attrs: heads(2)},
 	{tell: "packed", op: cross, in: []*ir.Array{values(1, 2, 3, 2, 3, 4)}, attrs: heads(2)},
 	{tell: "packed keys", op: cross, in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 5, 2, 2, 4)}, attrs: heads(2)},
-	{tell: "causal", op: self, outputs: 2, in: []*ir.Array{values(1, 2, 3, 4), values(2, 4, 24), values(3, 24), integers32([]int64{2, 5}, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0), values(4, 2, 2, 2, 2, 4)}, attrs: append(heads(2), ir.IntAttr("unidirectional", 1))},
-	{tell: "positions", op: self, in: []*ir.Array{values(1, 1, 2, 4), values(2, 4, 24), nil, integers32([]int64{1, 1, 4, 4}, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1), values(4, 2, 1, 2, 1, 4)}, attrs: heads(2)},
-	{op: ir.OpID{Domain: microsoft, Type: "FusedGemm"}, in: []*ir.Array{values(1, 3, 4), values(2, 5, 4), values(3, 5)}, attrs: []*ir.Attr{
-		ir.IntAttr("transB", 1), ir.StringAttr("activation", "LeakyRelu"), ir.FloatAttr("activation_alpha", 0.3),
-	}},
-	{tell: "sizes", op: self, in: []*ir.Array{values(1, 2, 3, 4), values(2, 4, 20), values(3, 20), nil, nil, floats(4, 2, 2, 3, 3)}, attrs: append(heads(2), ir.IntsAttr("qkv_hidden_sizes", 8, 8, 4))},
-	{tell: "", op: onnx("RotaryEmbedding"), in: []*ir.Array{values(1, 2, 3, 4, 6), cosines(9, 2), sines(9, 2), integers([]int64{2, 4}, 0, 1, 2, 3, 5, 6, 7, 8)}, attrs: []*ir.Attr{ir.IntAttr("rotary_embedding_dim", 4)}},
-	{tell: "interleaved, rows", op: onnx("RotaryEmbedding"), in: []*ir.Array{values(1, 1, 4, 12), rows(cosines(4, 2)), rows(sines(4, 2))}, attrs: []*ir.Attr{ir.IntAttr("interleaved", 1), ir.IntAttr("num_heads", 3)}},
-	{tell: "", op: ir.OpID{Domain: microsoft, Type: "RotaryEmbedding"}, in: []*ir.Array{values(1, 2, 4, 12), integers([]int64{1}, 2), cosines(9, 2), sines(9, 2)}, attrs: []*ir.Attr{ir.IntAttr("num_heads", 2), ir.IntAttr("rotary_embedding_dim", 4)}},
+	{tell: "causal", op: self, outputs: 2, in: []*ir.Array{values(1, 2, 3, 4), values(2, 4, 24), values(3, 24),
+		integers32([]int64{2, 5}, 1, 1, 0, 1, 1, 1, 1, 1, 1, 0), values(4, 2, 2, 2, 2, 4)},
+		attrs: append(heads(2), ir.IntAttr("unidirectional", 1))},
+	{tell: "positions", op: self, in: []*ir.Array{values(1, 1, 2, 4), values(2, 4, 24), nil,
+		integers32([]int64{1, 1, 4, 4}, 1, 0, 0, 0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 1, 0, 1), values(4, 2, 1, 2, 1, 4)},
+		attrs: heads(2)},
+	{op: ir.OpID{Domain: microsoft, Type: "FusedGemm"},
+		in: []*ir.Array{values(1, 3, 4), values(2, 5, 4), values(3, 5)}, attrs: []*ir.Attr{
+			ir.IntAttr("transB", 1), ir.StringAttr("activation", "LeakyRelu"), ir.FloatAttr("activation_alpha", 0.3),
+		}},
+	{tell: "sizes", op: self, in: []*ir.Array{values(1, 2, 3, 4), values(2, 4, 20), values(3, 20), nil, nil,
+		floats(4, 2, 2, 3, 3)}, attrs: append(heads(2), ir.IntsAttr("qkv_hidden_sizes", 8, 8, 4))},
+	{tell: "", op: onnx("RotaryEmbedding"), in: []*ir.Array{values(1, 2, 3, 4, 6), cosines(9, 2), sines(9, 2),
+		integers([]int64{2, 4}, 0, 1, 2, 3, 5, 6, 7, 8)}, attrs: []*ir.Attr{ir.IntAttr("rotary_embedding_dim", 4)}},
+	{tell: "interleaved, rows", op: onnx("RotaryEmbedding"),
+		in:    []*ir.Array{values(1, 1, 4, 12), rows(cosines(4, 2)), rows(sines(4, 2))},
+		attrs: []*ir.Attr{ir.IntAttr("interleaved", 1), ir.IntAttr("num_heads", 3)}},
+	{tell: "", op: ir.OpID{Domain: microsoft, Type: "RotaryEmbedding"},
+		in:    []*ir.Array{values(1, 2, 4, 12), integers([]int64{1}, 2), cosines(9, 2), sines(9, 2)},
+		attrs: []*ir.Attr{ir.IntAttr("num_heads", 2), ir.IntAttr("rotary_embedding_dim", 4)}},
 	{tell: "", op: ir.OpID{Domain: microsoft, Type: "EmbedLayerNormalization"}, in: []*ir.Array{
-		integers32([]int64{2, 3}, 1, 4, 1, 0, 2, 1), integers32([]int64{2, 3}, 0, 1, 1, 0, 0, 1), values(1, 6, 4), values(2, 3, 4), values(3, 2, 4), values(4, 4), values(5, 4),
+		integers32([]int64{2, 3}, 1, 4, 1, 0, 2, 1), integers32([]int64{2, 3}, 0, 1, 1, 0, 0, 1), values(1, 6, 4),
+		values(2, 3, 4), values(3, 2, 4), values(4, 4), values(5, 4),
 	}, outputs: 1},
 	{tell: "all inputs", op: onnx("LSTM"), outputs: 3, in: []*ir.Array{
-		values(1, 3, 2, 4), values(2, 2, 12, 4), values(3, 2, 12, 3), values(4, 2, 24), integers32([]int64{2}, 3, 2), values(5, 2, 2, 3), values(6, 2, 2, 3), values(7, 2, 9),
+		values(1, 3, 2, 4), values(2, 2, 12, 4), values(3, 2, 12, 3), values(4, 2, 24), integers32([]int64{2}, 3, 2),
+		values(5, 2, 2, 3), values(6, 2, 2, 3), values(7, 2, 9),
 	}, attrs: []*ir.Attr{ir.IntAttr("hidden_size", 3), ir.StringAttr("direction", "bidirectional")}},
-	{tell: "last state", op: onnx("GRU"), in: []*ir.Array{values(1, 2, 3, 4), values(2, 1, 9, 4), values(3, 1, 9, 3)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
-		n := g.NewNode(onnx("GRU"), in, ir.IntAttr("hidden_size", 3), ir.IntAttr("layout", 1))
-		n.SetOutputs(nil, g.NewValue("last"))
-		g.Append(n)
-		return n.Outputs[1]
-	}},
+	{tell: "last state", op: onnx("GRU"), in: []*ir.Array{values(1, 2, 3, 4), values(2, 1, 9, 4), values(3, 1, 9, 3)},
+		build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+			n := g.NewNode(onnx("GRU"), in, ir.IntAttr("hidden_size", 3), ir.IntAttr("layout", 1))
+			n.SetOutputs(nil, g.NewValue("last"))
+			g.Append(n)
+			return n.Outputs[1]
+		}},
 }
 
 // The graph that replaces an operator computes the same results, and its gradients agree with finite differences along

@@ -20,9 +20,10 @@ type multihead struct {
 	masks                []*ir.Value // added to scores, broadcast to [batch, heads, queries, keys]
 	scale                float32     // 0 for 1/√size
 	softcap              float32
-	left, right          int64                // keys before and after the position of a query, which follows the past; negative for all
-	zeros                bool                 // without visible key the result is zero, not NaN
-	isTrained            func(*ir.Value) bool // reports whether the gradient of a value is needed
+	// keys before and after the position of a query, which follows the past; negative for all
+	left, right int64
+	zeros       bool                 // without visible key the result is zero, not NaN
+	isTrained   func(*ir.Value) bool // reports whether the gradient of a value is needed
 }
 
 // A headsView is a tensor with an axis of heads: [batch, tokens, heads, size], or if split [batch, heads, tokens,
@@ -76,7 +77,8 @@ func (m *multihead) replacePresent(i int, v *ir.Value) {
 // attend returns the result, [batch, queries, heads·value] or if split [batch, heads, queries, value].
 func (m *multihead) attend(split bool) *ir.Value {
 	group := m.heads / m.kvHeads
-	attrs := []*ir.Attr{ir.FloatAttr("scale", m.scale), ir.IntAttr("left_window_size", m.left), ir.IntAttr("right_window_size", m.right), ir.IntAttr("offset", m.past)}
+	attrs := []*ir.Attr{ir.FloatAttr("scale", m.scale), ir.IntAttr("left_window_size", m.left),
+		ir.IntAttr("right_window_size", m.right), ir.IntAttr("offset", m.past)}
 	if m.scale == 0 {
 		attrs[0] = ir.FloatAttr("scale", float32(1/math.Sqrt(float64(m.size))))
 	}

@@ -16,7 +16,8 @@ func groupNorm(t *Tape, n *ir.Node) bool {
 	b := inserter{t.Builder, n}
 	one := t.Scalar(t.DType(n.Input(0)), 1)
 	rows := b.reshape(n.Input(0), x[0]*groups, -1)
-	rows = b.op("LayerNormalization", []*ir.Value{rows, one}, ir.IntAttr("axis", 1), ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5)))
+	rows = b.op("LayerNormalization", []*ir.Value{rows, one}, ir.IntAttr("axis", 1),
+		ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5)))
 	y := b.reshape(rows, x...)
 	for i, typ := range []string{"Mul", "Add"} {
 		p := n.Input(i + 1)
@@ -52,7 +53,8 @@ func layerNormOf(t *Tape, n *ir.Node) bool {
 		last, in = shift, append(in, beta)
 	}
 	b := inserter{t.Builder, last}
-	replaceOutput(last, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
+	replaceOutput(last, 0, b.op("LayerNormalization", in, ir.IntAttr("axis", axis),
+		ir.FloatAttr("epsilon", float32(eps))))
 	return true
 }
 

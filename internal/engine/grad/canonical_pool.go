@@ -10,7 +10,8 @@ import (
 // pool's input is stored. Indices among equal zeros may differ, but their gradient is zero.
 func reluAfterPool(t *Tape, n *ir.Node) bool {
 	relu := n.Input(0).Producer()
-	if !is(relu, "", "Relu") || len(n.Input(0).Uses()) != 1 || slices.ContainsFunc(n.Outputs[1:], isConsumed) || !meetsInput(n) {
+	if !is(relu, "", "Relu") || len(n.Input(0).Uses()) != 1 || slices.ContainsFunc(n.Outputs[1:], isConsumed) ||
+		!meetsInput(n) {
 		return false
 	}
 	b := inserter{t.Builder, n}

@@ -11,7 +11,8 @@ import (
 func pooledRelu(attrs ...*ir.Attr) probe {
 	return probe{in: []*ir.Array{separated(1, 2, 3, 7, 8)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
 		m := maker{g}
-		return m.Insert(nil, "MaxPool", []*ir.Value{m.op("Relu", in[0])}, append(attrs, ir.IntsAttr("kernel_shape", 3, 2))...)
+		return m.Insert(nil, "MaxPool", []*ir.Value{m.op("Relu", in[0])},
+			append(attrs, ir.IntsAttr("kernel_shape", 3, 2))...)
 	}}
 }
 
@@ -38,7 +39,8 @@ func TestReluAfterPool(t *testing.T) {
 // Option Plain keeps Relu before MaxPool, and its result instead of a mask.
 func TestPlain(t *testing.T) {
 	for _, plain := range []bool{false, true} {
-		tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{4, 3, 18, 18}}}, BatchStatistics: true, Plain: plain})
+		tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": {DType: ir.Float,
+			Shape: []int64{4, 3, 18, 18}}}, BatchStatistics: true, Plain: plain})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +49,8 @@ func TestPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, typ := range []string{"BatchNormPoolTrain", "ActivationMask"} {
-			if got := slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()), func(n *ir.Node) bool { return n.Op.Type == typ }); got == plain {
+			if got := slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()),
+				func(n *ir.Node) bool { return n.Op.Type == typ }); got == plain {
 				t.Errorf("plain %t: %s in the graph is %t", plain, typ, got)
 			}
 		}

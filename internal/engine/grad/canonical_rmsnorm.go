@@ -20,7 +20,8 @@ func rmsNormOf(t *Tape, n *ir.Node) bool {
 			last, gamma = n, t.Scalar(t.DType(x), 1)
 		}
 		b := inserter{t.Builder, last}
-		replaceOutput(last, 0, b.op("RMSNormalization", []*ir.Value{x, gamma}, ir.IntAttr("axis", axis), ir.FloatAttr("epsilon", float32(eps))))
+		replaceOutput(last, 0, b.op("RMSNormalization", []*ir.Value{x, gamma}, ir.IntAttr("axis", axis),
+			ir.FloatAttr("epsilon", float32(eps))))
 		return true
 	}
 	return false

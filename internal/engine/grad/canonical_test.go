@@ -65,7 +65,8 @@ func rmsNorm(scaled func(m maker, x, meanSquare *ir.Value) *ir.Value) func(*ir.G
 func rotated(g *ir.Graph, in []*ir.Value) *ir.Value {
 	m, x := maker{g}, in[0]
 	part := func(from, to int64) *ir.Value {
-		return m.Insert(nil, "Slice", []*ir.Value{x}, ir.IntsAttr("starts", from), ir.IntsAttr("ends", to), ir.IntsAttr("axes", -1))
+		return m.Insert(nil, "Slice", []*ir.Value{x}, ir.IntsAttr("starts", from), ir.IntsAttr("ends", to),
+			ir.IntsAttr("axes", -1))
 	}
 	half := m.Insert(nil, "Concat", []*ir.Value{m.op("Neg", part(2, 4)), part(0, 2)}, ir.IntAttr("axis", -1))
 	angle := func(f func(float64) float64) *ir.Value {
@@ -113,9 +114,12 @@ type form struct {
 }
 
 var forms = []form{
-	{"LayerNormalization", probe{tell: "pow", in: []*ir.Array{values(1, 2, 3, 4), values(2, 4), values(3, 4)}, opset: 17, build: norm(squareByPow, false)}},
-	{"LayerNormalization", probe{tell: "mul", in: []*ir.Array{values(1, 3, 4), values(2, 4), values(3, 4)}, opset: 17, build: norm(squareByMul, true)}},
-	{"LayerNormalization", probe{tell: "no bias", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17, build: norm(squareByMul, false)}},
+	{"LayerNormalization", probe{tell: "pow", in: []*ir.Array{values(1, 2, 3, 4), values(2, 4), values(3, 4)},
+		opset: 17, build: norm(squareByPow, false)}},
+	{"LayerNormalization", probe{tell: "mul", in: []*ir.Array{values(1, 3, 4), values(2, 4), values(3, 4)}, opset: 17,
+		build: norm(squareByMul, true)}},
+	{"LayerNormalization", probe{tell: "no bias", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17,
+		build: norm(squareByMul, false)}},
 	{"Gelu", probe{tell: "y·x·½", in: []*ir.Array{values(1, 3, 4)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
 		m := maker{g}
 		return m.op("Mul", m.op("Mul", in[0], erf(m, in[0])), m.number(0.5))
@@ -128,51 +132,74 @@ var forms = []form{
 		m := maker{g}
 		return m.op("Mul", m.op("Mul", m.number(0.5), in[0]), tanh(m, in[0]))
 	}}},
-	{"AttentionKeep", probe{tell: "plain", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(false, nil)}},
-	{"AttentionKeep", probe{tell: "scaled", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, nil)}},
-	{"AttentionKeep", probe{tell: "masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 2, 1, 3, 5)))}},
-	{"AttentionKeep", probe{tell: "keys masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 5)))}},
-	{"AttentionKeep", probe{tell: "queries masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)}, build: attend(true, values(4, 2, 3, 1))}},
-	{"AttentionKeep", probe{tell: "of ONNX", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 2, 3, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 3)}}},
-	{"AttentionKeep", probe{tell: "of ONNX, causal, 3 axes", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 3, 8), values(3, 2, 3, 4)}, attrs: []*ir.Attr{
-		ir.IntAttr("q_num_heads", 2), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1), ir.FloatAttr("scale", 0.3),
-	}}},
-	{"RMSNormalization", probe{tell: "div", in: []*ir.Array{values(1, 2, 3, 4), values(2, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
-		return m.op("Div", x, m.op("Sqrt", square))
-	})}},
-	{"RMSNormalization", probe{tell: "reciprocal", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
-		return m.op("Mul", m.op("Reciprocal", m.op("Sqrt", square)), x)
-	})}},
-	{"RMSNormalization", probe{tell: "rsqrt as division", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
-		return m.op("Mul", x, m.op("Div", m.number(1), m.op("Sqrt", square)))
-	})}},
-	{"RMSNormalization", probe{tell: "power, no scale", in: []*ir.Array{values(1, 3, 4)}, opset: 17, build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
-		return m.op("Mul", x, m.op("Pow", square, m.number(-0.5)))
-	})}},
+	{"AttentionKeep", probe{tell: "plain", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4),
+		values(3, 2, 5, 2, 3)}, build: attend(false, nil)}},
+	{"AttentionKeep", probe{tell: "scaled", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4),
+		values(3, 2, 5, 2, 3)}, build: attend(true, nil)}},
+	{"AttentionKeep", probe{tell: "masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4),
+		values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 2, 1, 3, 5)))}},
+	{"AttentionKeep", probe{tell: "keys masked", in: []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4),
+		values(3, 2, 5, 2, 3)}, build: attend(true, hiding(values(4, 5)))}},
+	{"AttentionKeep", probe{tell: "queries masked",
+		in:    []*ir.Array{values(1, 2, 3, 2, 4), values(2, 2, 5, 2, 4), values(3, 2, 5, 2, 3)},
+		build: attend(true, values(4, 2, 3, 1))}},
+	{"AttentionKeep", probe{tell: "of ONNX", op: onnx("Attention"),
+		in: []*ir.Array{values(1, 2, 2, 3, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 3)}}},
+	{"AttentionKeep", probe{tell: "of ONNX, causal, 3 axes", op: onnx("Attention"),
+		in: []*ir.Array{values(1, 2, 3, 8), values(2, 2, 3, 8), values(3, 2, 3, 4)}, attrs: []*ir.Attr{
+			ir.IntAttr("q_num_heads", 2), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1),
+			ir.FloatAttr("scale", 0.3),
+		}}},
+	{"RMSNormalization", probe{tell: "div", in: []*ir.Array{values(1, 2, 3, 4), values(2, 4)}, opset: 17,
+		build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+			return m.op("Div", x, m.op("Sqrt", square))
+		})}},
+	{"RMSNormalization", probe{tell: "reciprocal", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17,
+		build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+			return m.op("Mul", m.op("Reciprocal", m.op("Sqrt", square)), x)
+		})}},
+	{"RMSNormalization", probe{tell: "rsqrt as division", in: []*ir.Array{values(1, 3, 4), values(2, 4)}, opset: 17,
+		build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+			return m.op("Mul", x, m.op("Div", m.number(1), m.op("Sqrt", square)))
+		})}},
+	{"RMSNormalization", probe{tell: "power, no scale", in: []*ir.Array{values(1, 3, 4)}, opset: 17,
+		build: rmsNorm(func(m maker, x, square *ir.Value) *ir.Value {
+			return m.op("Mul", x, m.op("Pow", square, m.number(-0.5)))
+		})}},
 	{"Concat", probe{tell: "rotary by halves", in: []*ir.Array{values(1, 2, 3, 4)}, opset: 9, build: rotated}},
-	{"AttentionKeep", probe{tell: "repeated heads", in: []*ir.Array{values(1, 2, 3, 6, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4)}, build: repeat}},
-	{"AttentionKeep", probe{tell: "of ONNX, grouped", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 4, 3, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 3)}}},
-	{"AttentionKeep", probe{tell: "of ONNX, grouped, causal, 3 axes, softcap", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 5, 12), values(2, 2, 5, 6), values(3, 2, 5, 4)}, attrs: []*ir.Attr{
-		ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1), ir.FloatAttr("softcap", 1.5),
-	}}},
-	{"AttentionKeep", probe{tell: "of ONNX, grouped, mask of heads", op: onnx("Attention"), in: []*ir.Array{values(1, 2, 4, 2, 4), values(2, 2, 2, 3, 4), values(3, 2, 2, 3, 3), flags(2, 4, 2, 3)}}},
-	{"AttentionKeep", probe{tell: "of ONNX, window", opset: 25, op: onnx("Attention"), in: []*ir.Array{values(1, 1, 2, 5, 4), values(2, 1, 2, 5, 4), values(3, 1, 2, 5, 3)}, attrs: []*ir.Attr{
-		ir.IntAttr("left_window_size", 1), ir.IntAttr("right_window_size", 0),
-	}}},
+	{"AttentionKeep", probe{tell: "repeated heads",
+		in: []*ir.Array{values(1, 2, 3, 6, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4)}, build: repeat}},
+	{"AttentionKeep", probe{tell: "of ONNX, grouped", op: onnx("Attention"),
+		in: []*ir.Array{values(1, 2, 4, 3, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 3)}}},
+	{"AttentionKeep", probe{tell: "of ONNX, grouped, causal, 3 axes, softcap", op: onnx("Attention"),
+		in: []*ir.Array{values(1, 2, 5, 12), values(2, 2, 5, 6), values(3, 2, 5, 4)}, attrs: []*ir.Attr{
+			ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 2), ir.IntAttr("is_causal", 1),
+			ir.FloatAttr("softcap", 1.5),
+		}}},
+	{"AttentionKeep", probe{tell: "of ONNX, grouped, mask of heads", op: onnx("Attention"),
+		in: []*ir.Array{values(1, 2, 4, 2, 4), values(2, 2, 2, 3, 4), values(3, 2, 2, 3, 3), flags(2, 4, 2, 3)}}},
+	{"AttentionKeep", probe{tell: "of ONNX, window", opset: 25, op: onnx("Attention"),
+		in: []*ir.Array{values(1, 1, 2, 5, 4), values(2, 1, 2, 5, 4), values(3, 1, 2, 5, 3)}, attrs: []*ir.Attr{
+			ir.IntAttr("left_window_size", 1), ir.IntAttr("right_window_size", 0),
+		}}},
 	{"AttentionKeep", probe{tell: "of ONNX, past, causal", outputs: 3, op: onnx("Attention"), in: []*ir.Array{
-		values(1, 1, 2, 3, 4), values(2, 1, 1, 3, 4), values(3, 1, 1, 3, 3), nil, values(4, 1, 1, 2, 4), values(5, 1, 1, 2, 3),
+		values(1, 1, 2, 3, 4), values(2, 1, 1, 3, 4), values(3, 1, 1, 3, 3), nil, values(4, 1, 1, 2, 4),
+		values(5, 1, 1, 2, 3),
 	}, attrs: []*ir.Attr{ir.IntAttr("is_causal", 1)}}},
 	{"AttentionKeep", probe{tell: "of ONNX, one query without keys", op: onnx("Attention"), in: []*ir.Array{
-		values(1, 1, 1, 2, 4), values(2, 1, 1, 3, 4), values(3, 1, 1, 3, 4), ir.ArrayOf([]bool{true, false, true, false, false, false}, 2, 3),
+		values(1, 1, 1, 2, 4), values(2, 1, 1, 3, 4), values(3, 1, 1, 3, 4),
+		ir.ArrayOf([]bool{true, false, true, false, false, false}, 2, 3),
 	}}},
-	{"FusedMatMul", probe{tell: "weight by outputs", in: []*ir.Array{values(1, 2, 3, 4), values(2, 5, 4)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
-		m := maker{g}
-		return m.op("MatMul", in[0], m.transpose(in[1], 1, 0))
-	}}},
-	{"FusedMatMul", probe{tell: "both", in: []*ir.Array{values(1, 2, 3, 4), values(2, 2, 5, 3)}, build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
-		m := maker{g}
-		return m.op("MatMul", m.transpose(in[0], 0, 2, 1), m.transpose(in[1], 0, 2, 1))
-	}}},
+	{"FusedMatMul", probe{tell: "weight by outputs", in: []*ir.Array{values(1, 2, 3, 4), values(2, 5, 4)},
+		build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+			m := maker{g}
+			return m.op("MatMul", in[0], m.transpose(in[1], 1, 0))
+		}}},
+	{"FusedMatMul", probe{tell: "both", in: []*ir.Array{values(1, 2, 3, 4), values(2, 2, 5, 3)},
+		build: func(g *ir.Graph, in []*ir.Value) *ir.Value {
+			m := maker{g}
+			return m.op("MatMul", m.transpose(in[0], 0, 2, 1), m.transpose(in[1], 0, 2, 1))
+		}}},
 }
 
 // flags is a boolean tensor with some elements that are false.
@@ -189,7 +216,8 @@ func flags(shape ...int64) *ir.Array {
 func repeat(g *ir.Graph, in []*ir.Value) *ir.Value {
 	m := maker{g}
 	ints := func(is ...int64) *ir.Value {
-		return g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+		return g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}},
+			Source: ir.Ints(is...)})
 	}
 	wide := func(x *ir.Value) *ir.Value {
 		x = m.op("Expand", m.op("Unsqueeze", x, ints(2)), ints(2, 2, 3, 5, 4))
@@ -203,7 +231,8 @@ func repeat(g *ir.Graph, in []*ir.Value) *ir.Value {
 
 // Repeated keys and values are not stored.
 func TestRepeatedHeadsAreGroups(t *testing.T) {
-	for n := range (probe{in: []*ir.Array{values(1, 2, 3, 6, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4)}, build: repeat}).tape(t).Graph().Nodes() {
+	for n := range (probe{in: []*ir.Array{values(1, 2, 3, 6, 4), values(2, 2, 2, 5, 4), values(3, 2, 2, 5, 4)},
+		build: repeat}).tape(t).Graph().Nodes() {
 		if n.Op.Type == "Expand" {
 			t.Errorf("%s is left", n.Place())
 		}
@@ -221,7 +250,8 @@ func TestCanonical(t *testing.T) {
 	for _, f := range slices.Concat(forms, activationForms) {
 		t.Run(f.to+" "+f.tell, func(t *testing.T) {
 			tape := f.tape(t)
-			if !slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()), func(n *ir.Node) bool { return n.Op.Type == f.to }) {
+			if !slices.ContainsFunc(slices.Collect(tape.Graph().Nodes()),
+				func(n *ir.Node) bool { return n.Op.Type == f.to }) {
 				t.Errorf("there is no %s", f.to)
 			}
 			if out := tape.Graph().Outputs[0].Name; out != f.model().Graph.Outputs[0].Name {

@@ -10,16 +10,19 @@ import (
 // the time of New and Backward.
 func (t *Tape) Clone() *Tape {
 	c := &cloner{
-		tape:   &Tape{Builder: NewBuilder(), gradients: &gradients{layers: make(map[*ir.Node]*ir.Node, len(t.gradients.layers))}},
+		tape: &Tape{Builder: NewBuilder(), gradients: &gradients{layers: make(map[*ir.Node]*ir.Node,
+			len(t.gradients.layers))}},
 		values: make(map[*ir.Value]*ir.Value, len(t.types)), nodes: map[*ir.Node]*ir.Node{},
 	}
 	c.graph(t)
 	c.types(t)
 	for _, p := range t.Params {
-		c.tape.Params = append(c.tape.Params, &Param{Name: p.Name, Tensor: p.Tensor, Value: c.values[p.Value], Grad: c.values[p.Grad]})
+		c.tape.Params = append(c.tape.Params, &Param{Name: p.Name, Tensor: p.Tensor, Value: c.values[p.Value],
+			Grad: c.values[p.Grad]})
 	}
 	for _, r := range t.Running {
-		c.tape.Running = append(c.tape.Running, RunningStatistic{Name: r.Name, Tensor: r.Tensor, Value: c.values[r.Value], New: c.values[r.New]})
+		c.tape.Running = append(c.tape.Running, RunningStatistic{Name: r.Name, Tensor: r.Tensor,
+			Value: c.values[r.Value], New: c.values[r.New]})
 	}
 	c.tape.seeded = c.nodes[t.seeded]
 	for _, n := range t.forward {

@@ -11,7 +11,8 @@ import (
 // A clone has the graph of its tape, and changes of its activations do not change the tape: they have the same effect
 // as on the tape.
 func TestClone(t *testing.T) {
-	tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{4, 3, 18, 18}}}, BatchStatistics: true})
+	tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": {DType: ir.Float,
+		Shape: []int64{4, 3, 18, 18}}}, BatchStatistics: true})
 	if err != nil {
 		t.Fatal(err)
 	}

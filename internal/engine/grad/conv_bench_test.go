@@ -14,7 +14,8 @@ import (
 func BenchmarkTraining(b *testing.B) {
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("CNN by %d", workers), func(b *testing.B) { benchTraining(b, smallNet(), 64, 32, workers) })
-		b.Run(fmt.Sprintf("ResNet18 by %d", workers), func(b *testing.B) { benchTraining(b, resNet(), 8, 224, workers) })
+		b.Run(fmt.Sprintf("ResNet18 by %d", workers),
+			func(b *testing.B) { benchTraining(b, resNet(), 8, 224, workers) })
 	}
 }
 
@@ -93,7 +94,8 @@ func (n *net) conv(x *ir.Value, in, out, kernel, stride int64, bias bool) *ir.Va
 		inputs = append(inputs, n.weight(out))
 	}
 	n.channels = out
-	return n.Insert(nil, "Conv", inputs, ir.IntsAttr("strides", stride, stride), ir.IntsAttr("pads", pad, pad, pad, pad))
+	return n.Insert(nil, "Conv", inputs, ir.IntsAttr("strides", stride, stride),
+		ir.IntsAttr("pads", pad, pad, pad, pad))
 }
 
 func (n *net) norm(x *ir.Value) *ir.Value {
@@ -104,7 +106,8 @@ func (n *net) norm(x *ir.Value) *ir.Value {
 func (n *net) relu(x *ir.Value) *ir.Value { return n.Insert(nil, "Relu", []*ir.Value{x}) }
 
 func (n *net) maxPool(x *ir.Value, kernel, stride, pad int64) *ir.Value {
-	return n.Insert(nil, "MaxPool", []*ir.Value{x}, ir.IntsAttr("kernel_shape", kernel, kernel), ir.IntsAttr("strides", stride, stride), ir.IntsAttr("pads", pad, pad, pad, pad))
+	return n.Insert(nil, "MaxPool", []*ir.Value{x}, ir.IntsAttr("kernel_shape", kernel, kernel),
+		ir.IntsAttr("strides", stride, stride), ir.IntsAttr("pads", pad, pad, pad, pad))
 }
 
 func (n *net) linear(x *ir.Value, in, out int64) *ir.Value {

@@ -30,7 +30,8 @@ func TestConvolutions(t *testing.T) {
 		in := []*ir.Array{values(1, c.x...), values(2, c.w...), values(3, c.w[0])}
 		probes = append(probes, probe{op: onnx("Conv"), attrs: c.attrs, in: in})
 	}
-	probes = append(probes, probe{op: onnx("Conv"), in: []*ir.Array{values(1, 1, 2, 4, 4), values(2, 2, 2, 3, 3)}, tell: "WithoutBias"})
+	probes = append(probes, probe{op: onnx("Conv"), in: []*ir.Array{values(1, 1, 2, 4, 4), values(2, 2, 2, 3, 3)},
+		tell: "WithoutBias"})
 	for _, c := range []struct {
 		x, w  []int64
 		attrs []*ir.Attr

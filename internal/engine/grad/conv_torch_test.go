@@ -63,7 +63,8 @@ func (r recorded) model() *ir.Model {
 	}
 	in := slices.Clone(g.Inputs)
 	for i, x := range r.Running {
-		in = append(in, g.AddConst(fmt.Sprintf("running%d", i), &ir.Tensor{Spec: x.array().Spec(), Source: ir.Floats(x.Data...)}))
+		in = append(in, g.AddConst(fmt.Sprintf("running%d", i),
+			&ir.Tensor{Spec: x.array().Spec(), Source: ir.Floats(x.Data...)}))
 	}
 	g.AddOutput(g.Insert(nil, r.Op, in, r.attrs()...))
 	return m

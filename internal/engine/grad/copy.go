@@ -40,7 +40,8 @@ type Options struct {
 // New copies the main graph of m, with inlined functions, and makes the parameters inputs. m is unchanged; tensors are
 // shared with it.
 func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
-	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain && o.Append == nil, needs: map[*ir.Value]bool{}}
+	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain && o.Append == nil,
+		needs: map[*ir.Value]bool{}}
 	t.gradients = newGradients(t.Builder)
 	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
@@ -149,7 +150,8 @@ func (c *copier) node(n *ir.Node) error {
 
 // call inlines the call n of f.
 func (c *copier) call(n *ir.Node, f *ir.Function) error {
-	inner := &copier{tape: c.tape, from: c.from, values: map[*ir.Value]*ir.Value{}, params: c.params, attrs: map[string]*ir.Attr{}}
+	inner := &copier{tape: c.tape, from: c.from, values: map[*ir.Value]*ir.Value{}, params: c.params,
+		attrs: map[string]*ir.Attr{}}
 	for _, a := range c.resolve(n.Attrs) {
 		inner.attrs[a.Name] = a
 	}
@@ -303,7 +305,8 @@ func (t *Tape) copyBatchSizes() {
 			continue
 		}
 		from := t.Shape(n.Input(0))
-		if shape, ok := t.elements.ints(n.Input(1)); ok && len(shape) > 0 && len(from) > 0 && shape[0] == from[0] && !slices.Contains(shape, 0) {
+		if shape, ok := t.elements.ints(n.Input(1)); ok && len(shape) > 0 && len(from) > 0 && shape[0] == from[0] &&
+			!slices.Contains(shape, 0) {
 			n.Attrs = nil // allowzero
 			n.SetInput(1, t.Ints(append([]int64{0}, shape[1:]...)...))
 		}

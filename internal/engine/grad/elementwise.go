@@ -21,7 +21,10 @@ var elementwise = []rule{
 		return sameGradient(t, n, t.Scale(dy[0], t.DType(n.Outputs[0]), 1/float64(len(n.Inputs())))), nil
 	}},
 	{Type: "Mul", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return operandGradients(t, n, func(i int) *ir.Value { return t.Op("Mul", []*ir.Value{dy[0], n.Input(1 - i)}) }), nil
+		return operandGradients(t, n, func(i int) *ir.Value {
+			return t.Op("Mul",
+				[]*ir.Value{dy[0], n.Input(1 - i)})
+		}), nil
 	}},
 	{Type: "Div", Backward: div},
 	{Type: "Pow", Backward: pow},
@@ -161,7 +164,8 @@ func chosen(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		masks[i] = t.Op("And", []*ir.Value{is, t.Op("Not", []*ir.Value{taken})})
 		taken = t.Op("Or", []*ir.Value{taken, is})
 	}
-	return operandGradients(t, n, func(i int) *ir.Value { return t.Op("Where", []*ir.Value{masks[i], dy[0], zero}) }), nil
+	return operandGradients(t, n, func(i int) *ir.Value { return t.Op("Where", []*ir.Value{masks[i], dy[0], zero}) }),
+		nil
 }
 
 // prelu: the slope has a gradient where x is negative.

@@ -48,12 +48,15 @@ var functions = func() []rule {
 			}
 			return t.Own(typ, 1, []*ir.Value{n.Input(0), dy[0]}), nil
 		}},
-		{Domain: microsoft, Type: "QuickGelu", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-			return t.Own("SwishGrad", 1, []*ir.Value{n.Input(0), dy[0]}, ir.FloatAttr("alpha", n.Float("alpha", 1.702))), nil
+		{Domain: microsoft, Type: "QuickGelu", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value,
+			error) {
+			return t.Own("SwishGrad", 1, []*ir.Value{n.Input(0), dy[0]},
+				ir.FloatAttr("alpha", n.Float("alpha", 1.702))), nil
 		}},
 	}
 	for _, typ := range []string{
-		"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Elu", "Erf", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu",
+		"Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Elu", "Erf", "HardSigmoid", "HardSwish",
+		"LeakyRelu", "Mish", "Relu", "Selu",
 		"Shrink", "Sigmoid", "Softplus", "Softsign", "Swish", "Tan", "Tanh", "ThresholdedRelu",
 	} {
 		rules = append(rules, rule{Type: typ, Backward: byOperator(typ+"Grad", savedValue(typ))})

@@ -45,8 +45,10 @@ func TestElementwise(t *testing.T) {
 		{op: onnx("Pow"), in: []*ir.Array{x, ir.ArrayOf([]float32{2})}, tell: "square"},
 		{op: onnx("Pow"), in: []*ir.Array{x, integers([]int64{1}, 3)}, tell: "cube"},
 		{op: onnx("Pow"), in: []*ir.Array{x, integers([]int64{3}, 3, 2, 1)}, tell: "integers"},
-		{op: onnx("Min"), in: []*ir.Array{separated(1, 2, 3), shifted(separated(2, 3), 0.03), shifted(separated(3, 2, 1), 0.06)}},
-		{op: onnx("Max"), in: []*ir.Array{separated(1, 2, 3), shifted(separated(2, 3), 0.03), shifted(separated(3, 2, 1), 0.06)}},
+		{op: onnx("Min"), in: []*ir.Array{separated(1, 2, 3), shifted(separated(2, 3), 0.03),
+			shifted(separated(3, 2, 1), 0.06)}},
+		{op: onnx("Max"), in: []*ir.Array{separated(1, 2, 3), shifted(separated(2, 3), 0.03),
+			shifted(separated(3, 2, 1), 0.06)}},
 		{op: onnx("Max"), in: []*ir.Array{x}},
 		{op: onnx("Sum"), in: []*ir.Array{x, row, column}},
 		{op: onnx("Mean"), in: []*ir.Array{x, row, column}},
@@ -56,7 +58,8 @@ func TestElementwise(t *testing.T) {
 		{op: onnx("Dropout"), opset: 11, in: []*ir.Array{x}, attrs: []*ir.Attr{ir.FloatAttr("ratio", 0.3)}},
 		{op: onnx("Clip"), in: []*ir.Array{separated(9, 4, 5), scalar(-0.5), scalar(0.6)}},
 		{op: onnx("Clip"), in: []*ir.Array{separated(9, 4, 5), nil, scalar(0.6)}, tell: "above"},
-		{op: onnx("Clip"), opset: 6, in: []*ir.Array{separated(9, 4, 5)}, attrs: []*ir.Attr{ir.FloatAttr("min", -0.3), ir.FloatAttr("max", 0.52)}},
+		{op: onnx("Clip"), opset: 6, in: []*ir.Array{separated(9, 4, 5)},
+			attrs: []*ir.Attr{ir.FloatAttr("min", -0.3), ir.FloatAttr("max", 0.52)}},
 	})
 }
 
@@ -65,25 +68,34 @@ func scalar(x float64) *ir.Array { return ir.ArrayOf([]float64{x}) }
 func TestFunctions(t *testing.T) {
 	var probes []probe
 	for _, typ := range []string{
-		"Abs", "Relu", "LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish", "Softsign", "ThresholdedRelu", "Shrink",
-		"Sigmoid", "Tanh", "Softplus", "Mish", "Swish", "Gelu", "Erf", "Exp", "Sin", "Cos", "Atan", "Sinh", "Cosh", "Asinh",
+		"Abs", "Relu", "LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid", "HardSwish", "Softsign", "ThresholdedRelu",
+		"Shrink",
+		"Sigmoid", "Tanh", "Softplus", "Mish", "Swish", "Gelu", "Erf", "Exp", "Sin", "Cos", "Atan", "Sinh", "Cosh",
+		"Asinh",
 	} {
-		probes = append(probes, probe{op: onnx(typ), in: []*ir.Array{separated(1, 8, 10)}}) // beyond ±3, where HardSwish becomes linear
+		// beyond ±3, where HardSwish becomes linear
+		probes = append(probes, probe{op: onnx(typ), in: []*ir.Array{separated(1, 8, 10)}})
 	}
 	for _, typ := range []string{"Sqrt", "Log", "Reciprocal", "Asin", "Acos", "Atanh"} {
 		probes = append(probes, probe{op: onnx(typ), in: []*ir.Array{positive(2, 3, 2)}})
 	}
 	for _, typ := range []string{"Elu", "Celu", "LeakyRelu", "ThresholdedRelu", "Swish"} {
-		probes = append(probes, probe{op: onnx(typ), in: []*ir.Array{separated(3, 3, 4)}, attrs: []*ir.Attr{ir.FloatAttr("alpha", 0.3)}, tell: "Alpha"})
+		probes = append(probes, probe{op: onnx(typ), in: []*ir.Array{separated(3, 3, 4)},
+			attrs: []*ir.Attr{ir.FloatAttr("alpha", 0.3)}, tell: "Alpha"})
 	}
 	checkAll(t, append(probes, []probe{
 		{op: onnx("Tan"), in: []*ir.Array{separated(1, 4, 7)}},
 		{op: onnx("Acosh"), in: []*ir.Array{shifted(positive(3, 4), 1)}},
-		{op: onnx("LeakyRelu"), in: []*ir.Array{separated(3, 3, 4)}, attrs: []*ir.Attr{ir.FloatAttr("alpha", -0.5)}, tell: "Negative"},
-		{op: onnx("HardSigmoid"), in: []*ir.Array{separated(3, 3, 9)}, attrs: []*ir.Attr{ir.FloatAttr("alpha", 0.51), ir.FloatAttr("beta", 0.42)}, tell: "Alpha"},
-		{op: onnx("Shrink"), in: []*ir.Array{separated(3, 3, 9)}, attrs: []*ir.Attr{ir.FloatAttr("lambd", 0.3), ir.FloatAttr("bias", 0.2)}, tell: "Lambd"},
-		{op: onnx("Selu"), in: []*ir.Array{separated(3, 3, 9)}, attrs: []*ir.Attr{ir.FloatAttr("alpha", 0.3), ir.FloatAttr("gamma", 1.2)}, tell: "Alpha"},
-		{op: onnx("Gelu"), in: []*ir.Array{separated(3, 3, 9)}, attrs: []*ir.Attr{ir.StringAttr("approximate", "tanh")}, tell: "Tanh"},
+		{op: onnx("LeakyRelu"), in: []*ir.Array{separated(3, 3, 4)}, attrs: []*ir.Attr{ir.FloatAttr("alpha", -0.5)},
+			tell: "Negative"},
+		{op: onnx("HardSigmoid"), in: []*ir.Array{separated(3, 3, 9)},
+			attrs: []*ir.Attr{ir.FloatAttr("alpha", 0.51), ir.FloatAttr("beta", 0.42)}, tell: "Alpha"},
+		{op: onnx("Shrink"), in: []*ir.Array{separated(3, 3, 9)},
+			attrs: []*ir.Attr{ir.FloatAttr("lambd", 0.3), ir.FloatAttr("bias", 0.2)}, tell: "Lambd"},
+		{op: onnx("Selu"), in: []*ir.Array{separated(3, 3, 9)},
+			attrs: []*ir.Attr{ir.FloatAttr("alpha", 0.3), ir.FloatAttr("gamma", 1.2)}, tell: "Alpha"},
+		{op: onnx("Gelu"), in: []*ir.Array{separated(3, 3, 9)},
+			attrs: []*ir.Attr{ir.StringAttr("approximate", "tanh")}, tell: "Tanh"},
 		{op: ir.OpID{Domain: microsoft, Type: "Gelu"}, in: []*ir.Array{separated(3, 3, 9)}},
 		{op: ir.OpID{Domain: microsoft, Type: "QuickGelu"}, in: []*ir.Array{separated(3, 3, 9)}},
 		{op: ir.OpID{Domain: microsoft, Type: "FastGelu"}, in: []*ir.Array{separated(3, 3, 9)}},

@@ -25,8 +25,11 @@ func residual() *ir.Model {
 		return g.AddConst(name, &ir.Tensor{Spec: a.Spec(), Source: ir.Mem(a.Data)})
 	}
 	layer := func(x *ir.Value, name string, in, out int64) *ir.Value {
-		y := m.Graph.Insert(nil, "Conv", []*ir.Value{x, weight(name+"w", 0.3, 0, out, in, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))
-		return m.Graph.Insert(nil, "BatchNormalization", []*ir.Value{y, weight(name+"s", 0.1, 1, out), weight(name+"b", 0.1, 0, out), weight(name+"m", 0.1, 0, out), weight(name+"v", 0, 1, out)})
+		y := m.Graph.Insert(nil, "Conv", []*ir.Value{x, weight(name+"w", 0.3, 0, out, in, 3, 3)},
+			ir.IntsAttr("pads", 1, 1, 1, 1))
+		return m.Graph.Insert(nil, "BatchNormalization",
+			[]*ir.Value{y, weight(name+"s", 0.1, 1, out), weight(name+"b", 0.1, 0, out),
+				weight(name+"m", 0.1, 0, out), weight(name+"v", 0, 1, out)})
 	}
 	y := g.op("Relu", layer(x, "a", 3, 8))
 	y = m.Graph.Insert(nil, "MaxPool", []*ir.Value{y}, ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2))
@@ -37,7 +40,8 @@ func residual() *ir.Model {
 
 // float16Step returns the results of a step of residual with scaled seed and first weight, and the fraction of the
 // bytes of images that are float32.
-func float16Step(t *testing.T, float16 bool, every int, cheap bool, seed, weight float32, batch bool) (out map[string]*ir.Array, wide float64) {
+func float16Step(t *testing.T, float16 bool, every int, cheap bool, seed, weight float32,
+	batch bool) (out map[string]*ir.Array, wide float64) {
 	t.Helper()
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 3, 18, 18}}
 	tape, err := New(t.Context(), residual(), Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: batch})

@@ -16,7 +16,8 @@ type gradients struct {
 }
 
 func newGradients(b *Builder) *gradients {
-	return &gradients{b: b, sums: map[*ir.Value]*ir.Value{}, origins: map[*ir.Value]*ir.Value{}, layers: map[*ir.Node]*ir.Node{}}
+	return &gradients{b: b, sums: map[*ir.Value]*ir.Value{}, origins: map[*ir.Value]*ir.Value{},
+		layers: map[*ir.Node]*ir.Node{}}
 }
 
 // add adds dv to the gradient of v.

@@ -14,7 +14,8 @@ var linear = []rule{
 // matMul treats vectors as matrices.
 func matMul(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	a, b := t.Shape(n.Input(0)), t.Shape(n.Input(1))
-	p := product{Tape: t, node: n, alpha: 1, a: matrices{n.Input(0), a, false}, b: matrices{n.Input(1), b, false}, dy: dy[0]}
+	p := product{Tape: t, node: n, alpha: 1, a: matrices{n.Input(0), a, false}, b: matrices{n.Input(1), b, false},
+		dy: dy[0]}
 	y := t.Shape(n.Outputs[0])
 	if len(a) == 1 {
 		p.a.shape = []int64{1, a[0]}
@@ -38,7 +39,8 @@ func matMul(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 
 // fusedMatMul is com.microsoft's FusedMatMul, with a factor and transposed operands of at least two axes.
 func fusedMatMul(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-	if n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0 || len(t.Shape(n.Input(0))) < 2 || len(t.Shape(n.Input(1))) < 2 {
+	if n.Int("transBatchA", 0) != 0 || n.Int("transBatchB", 0) != 0 || len(t.Shape(n.Input(0))) < 2 ||
+		len(t.Shape(n.Input(1))) < 2 {
 		return nil, errUnknownForm
 	}
 	return product{
@@ -108,7 +110,8 @@ func (p product) flat(m matrices) matrices {
 // multiply returns alpha·A·B, summed to a shape.
 func (p product) multiply(a, b matrices, want []int64) *ir.Value {
 	have := stacked(a, b)
-	attrs := []*ir.Attr{ir.IntAttr("transA", flag(a.trans)), ir.IntAttr("transB", flag(b.trans)), ir.FloatAttr("alpha", p.alpha)}
+	attrs := []*ir.Attr{ir.IntAttr("transA", flag(a.trans)), ir.IntAttr("transB", flag(b.trans)),
+		ir.FloatAttr("alpha", p.alpha)}
 	out := p.add(ir.OpID{Domain: microsoft, Type: "FusedMatMul"}, 1, []*ir.Value{a.v, b.v}, attrs)[0]
 	return p.SumTo(out, have, want)
 }

@@ -51,7 +51,8 @@ func einsumTerms(t *Tape, n *ir.Node, equation string) (terms []string, out stri
 	}
 	sizes := map[rune]int64{}
 	for i, term := range terms {
-		if i >= len(n.Inputs()) || strings.Contains(term, ".") || len(term) != len(t.Shape(n.Input(i))) || repeats(term) {
+		if i >= len(n.Inputs()) || strings.Contains(term, ".") || len(term) != len(t.Shape(n.Input(i))) ||
+			repeats(term) {
 			return nil, "", errUnknownForm
 		}
 		for axis, label := range term {

@@ -75,7 +75,8 @@ func (t *Tape) storeMask(v *ir.Value, forward map[*ir.Node]bool) {
 		t.SetType(mask.Outputs[0], ir.Uint8, int64(math.Ceil(elements(t.Shape(v))/8)))
 		t.Graph().InsertBefore(v.Producer().Next(), mask)
 		forward[mask] = true
-		grad := t.Graph().NewNode(ir.OpID{Domain: own, Type: "MaskedGrad"}, []*ir.Value{u.Node.Input(1), mask.Outputs[0]},
+		grad := t.Graph().NewNode(ir.OpID{Domain: own, Type: "MaskedGrad"},
+			[]*ir.Value{u.Node.Input(1), mask.Outputs[0]},
 			ir.FloatAttr("on", r.on), ir.FloatAttr("off", r.off))
 		grad.Name, t.gradients.layers[grad] = u.Node.Name, t.gradients.layers[u.Node]
 		t.Graph().InsertBefore(u.Node, grad)

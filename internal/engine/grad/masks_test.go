@@ -80,13 +80,15 @@ func TestMasks(t *testing.T) {
 		}
 		return g.Insert(nil, "Clip", []*ir.Value{v, c(0), c(6)})
 	}
-	of := func(typ string, inner func(*ir.Graph, *ir.Value) *ir.Value, attrs ...*ir.Attr) func(*ir.Graph, *ir.Value) *ir.Value {
+	of := func(typ string, inner func(*ir.Graph, *ir.Value) *ir.Value, attrs ...*ir.Attr) func(*ir.Graph,
+		*ir.Value) *ir.Value {
 		return func(g *ir.Graph, v *ir.Value) *ir.Value {
 			return g.Insert(nil, typ, []*ir.Value{inner(g, v)}, attrs...)
 		}
 	}
 	self := func(_ *ir.Graph, v *ir.Value) *ir.Value { return v }
-	pool := []*ir.Attr{ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2), ir.StringAttr("auto_pad", "SAME_UPPER")}
+	pool := []*ir.Attr{ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2),
+		ir.StringAttr("auto_pad", "SAME_UPPER")}
 	conv := func(inner func(*ir.Graph, *ir.Value) *ir.Value) func(*ir.Graph, *ir.Value) *ir.Value {
 		return func(g *ir.Graph, v *ir.Value) *ir.Value {
 			return g.Insert(nil, "Conv", []*ir.Value{inner(g, v), weight(g, 8, 8, 1, 1)})
@@ -110,7 +112,8 @@ func TestMasks(t *testing.T) {
 		{"Relu, DepthToSpace", of("DepthToSpace", relu, ir.IntAttr("blocksize", 2)), 1. / 32},
 		{"Relu, Conv", conv(relu), 1},
 		{"Relu, Reshape, Conv", conv(func(g *ir.Graph, v *ir.Value) *ir.Value {
-			shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(2, 8, 8, 32)})
+			shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}},
+				Source: ir.Ints(2, 8, 8, 32)})
 			return g.Insert(nil, "Reshape", []*ir.Value{relu(g, v), shape})
 		}), 1},
 		{"Relu, AveragePool, Conv", conv(of("AveragePool", relu, pool[:2]...)), 1./32 + 1./4},

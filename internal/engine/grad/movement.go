@@ -30,7 +30,8 @@ var movement = []rule{
 	}},
 	{Type: "CumSum", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		exclusive, reverse := n.Int("exclusive", 0), n.Int("reverse", 0)
-		return []*ir.Value{t.Op("CumSum", []*ir.Value{dy[0], n.Input(1)}, ir.IntAttr("exclusive", exclusive), ir.IntAttr("reverse", 1-reverse))}, nil
+		return []*ir.Value{t.Op("CumSum", []*ir.Value{dy[0], n.Input(1)}, ir.IntAttr("exclusive", exclusive),
+			ir.IntAttr("reverse", 1-reverse))}, nil
 	}},
 }
 
@@ -70,7 +71,8 @@ func concat(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	for i, v := range n.Inputs() {
 		sizes[i] = t.Shape(v)[axis]
 	}
-	return t.add(ir.OpID{Domain: newest, Type: "Split"}, len(sizes), []*ir.Value{dy[0], t.Ints(sizes...)}, []*ir.Attr{ir.IntAttr("axis", axis)}), nil
+	return t.add(ir.OpID{Domain: newest, Type: "Split"}, len(sizes), []*ir.Value{dy[0], t.Ints(sizes...)},
+		[]*ir.Attr{ir.IntAttr("axis", axis)}), nil
 }
 
 func fromFront(axis int64, rank int) int64 {
@@ -123,9 +125,11 @@ func resize(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	x, y := t.Shape(n.Input(0)), t.Shape(n.Outputs[0])
 	from, round := "asymmetric", "floor"
 	if n.Op.Type == "Resize" && (n.Op.Domain == newest || n.Graph().Opset("") >= 11) {
-		from, round = text(n, "coordinate_transformation_mode", "half_pixel"), text(n, "nearest_mode", "round_prefer_floor")
+		from, round = text(n, "coordinate_transformation_mode", "half_pixel"),
+			text(n, "nearest_mode", "round_prefer_floor")
 	}
-	whole := from == "asymmetric" && round == "floor" || from == "half_pixel" && (round == "round_prefer_floor" || round == "round_prefer_ceil")
+	whole := from == "asymmetric" && round == "floor" || from == "half_pixel" &&
+		(round == "round_prefer_floor" || round == "round_prefer_ceil")
 	if !whole || text(n, "mode", "nearest") != "nearest" {
 		return nil, errUnknownForm
 	}

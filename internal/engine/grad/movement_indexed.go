@@ -16,7 +16,8 @@ var indexed = []rule{
 		return []*ir.Value{gatherGradient(t, n.Input(1), dy[0], n.Int("axis", 0), t.Shape(n.Input(0)))}, nil
 	}},
 	{Type: "GatherElements", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
-		return scatterGradient(t, n.Input(0), "ScatterElements", n.Input(1), dy[0], ir.IntAttr("axis", n.Int("axis", 0))), nil
+		return scatterGradient(t, n.Input(0), "ScatterElements", n.Input(1), dy[0],
+			ir.IntAttr("axis", n.Int("axis", 0))), nil
 	}},
 	{Type: "GatherND", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		if n.Int("batch_dims", 0) != 0 {
@@ -28,7 +29,8 @@ var indexed = []rule{
 		if dy[0] == nil {
 			return nil, nil
 		}
-		return scatterGradient(t, n.Input(0), "ScatterElements", n.Outputs[1], dy[0], ir.IntAttr("axis", n.Int("axis", -1))), nil
+		return scatterGradient(t, n.Input(0), "ScatterElements", n.Outputs[1], dy[0],
+			ir.IntAttr("axis", n.Int("axis", -1))), nil
 	}},
 	{Type: "Scatter", Backward: scatter("GatherElements")},
 	{Type: "ScatterElements", Backward: scatter("GatherElements")},
@@ -37,7 +39,8 @@ var indexed = []rule{
 
 // gatherGradient sums the gradient of gathered elements along an axis of a tensor of that shape.
 func gatherGradient(t *Tape, indices, dy *ir.Value, axis int64, shape []int64) *ir.Value {
-	return t.Own("GatherGrad", 1, []*ir.Value{indices, dy}, ir.IntAttr("axis", axis), ir.IntsAttr("shape", slices.Clone(shape)...))[0]
+	return t.Own("GatherGrad", 1, []*ir.Value{indices, dy}, ir.IntAttr("axis", axis),
+		ir.IntsAttr("shape", slices.Clone(shape)...))[0]
 }
 
 // scatterGradient adds dy to zeros of the shape of x.

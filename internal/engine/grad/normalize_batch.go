@@ -23,7 +23,8 @@ type RunningStatistic struct {
 
 // overBatch makes a node normalize with batch statistics, if Options or the node request it.
 func overBatch(t *Tape, n *ir.Node) error {
-	trained := n.Int("training_mode", 0) != 0 || slices.ContainsFunc(n.Outputs[1:], func(v *ir.Value) bool { return v != nil })
+	trained := n.Int("training_mode", 0) != 0 || slices.ContainsFunc(n.Outputs[1:],
+		func(v *ir.Value) bool { return v != nil })
 	if !trained && !t.batchStatistics {
 		return nil
 	}

@@ -22,7 +22,8 @@ func TestBatchNormalizations(t *testing.T) {
 			probe{op: trained, attrs: epsilon, in: []*ir.Array{x, scale, b}},
 		)
 		if len(shape) > 2 {
-			probes = append(probes, probe{op: onnx("InstanceNormalization"), attrs: epsilon, in: []*ir.Array{x, scale, b}})
+			probes = append(probes, probe{op: onnx("InstanceNormalization"), attrs: epsilon,
+				in: []*ir.Array{x, scale, b}})
 		}
 	}
 	checkAll(t, probes)
@@ -49,7 +50,8 @@ func batchModel(attrs ...*ir.Attr) *ir.Model {
 // included.
 func TestBatchStatistics(t *testing.T) {
 	spec := ir.Spec{DType: ir.Float, Shape: []int64{4, 2, 3}}
-	tape, err := New(t.Context(), batchModel(ir.FloatAttr("momentum", 0.8)), Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: true})
+	tape, err := New(t.Context(), batchModel(ir.FloatAttr("momentum", 0.8)),
+		Options{Inputs: map[string]ir.Spec{"x": spec}, BatchStatistics: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,8 @@ func once(t *testing.T, x *ir.Array, running [][]float32) (*ir.Array, [][]float3
 		g.Inputs = append(g.Inputs, input)
 		in[v.name] = v.a
 	}
-	outs := g.InsertN(nil, "BatchNormalization", 3, g.Inputs, ir.IntAttr("training_mode", 1), ir.FloatAttr("momentum", 0.8))
+	outs := g.InsertN(nil, "BatchNormalization", 3, g.Inputs, ir.IntAttr("training_mode", 1),
+		ir.FloatAttr("momentum", 0.8))
 	for _, v := range outs {
 		g.AddOutput(v)
 	}

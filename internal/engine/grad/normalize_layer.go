@@ -58,7 +58,8 @@ func layerNorm(mean, inv, bias int) gradient {
 		}
 		attr := ir.IntAttr("axis", axis)
 		dx := make([]*ir.Value, 3)
-		if row := t.Shape(x)[axis:]; slices.Equal(t.Shape(scale), row) && (bias == 0 || n.Input(bias) == nil || slices.Equal(t.Shape(n.Input(bias)), row)) {
+		if row := t.Shape(x)[axis:]; slices.Equal(t.Shape(scale), row) &&
+			(bias == 0 || n.Input(bias) == nil || slices.Equal(t.Shape(n.Input(bias)), row)) {
 			return t.Own("LayerNormGrad", 3, in, attr), nil
 		}
 		in[3] = nil

@@ -31,7 +31,8 @@ func TestPools(t *testing.T) {
 		probes = append(probes,
 			probe{op: onnx("MaxPool"), attrs: c.attrs, in: []*ir.Array{separated(1, c.x...)}, tell: tell},
 			probe{op: onnx("AveragePool"), attrs: c.attrs, in: []*ir.Array{values(1, c.x...)}, tell: tell},
-			probe{op: onnx("AveragePool"), attrs: append(c.attrs, ir.IntAttr("count_include_pad", 1)), in: []*ir.Array{values(1, c.x...)}, tell: tell + "Padding"},
+			probe{op: onnx("AveragePool"), attrs: append(c.attrs, ir.IntAttr("count_include_pad", 1)),
+				in: []*ir.Array{values(1, c.x...)}, tell: tell + "Padding"},
 		)
 	}
 	checkAll(t, append(probes,
@@ -43,8 +44,10 @@ func TestPools(t *testing.T) {
 
 // A pool whose output of indices is consumed is unchanged, and has no backward pass.
 func TestMaxPoolWithIndices(t *testing.T) {
-	p := probe{op: onnx("MaxPool"), attrs: []*ir.Attr{ir.IntsAttr("kernel_shape", 2)}, in: []*ir.Array{separated(1, 1, 1, 4)}, outputs: 2}
-	tape, err := New(t.Context(), p.model(), Options{Inputs: map[string]ir.Spec{"x0": {DType: ir.Double, Shape: []int64{1, 1, 4}}}})
+	p := probe{op: onnx("MaxPool"), attrs: []*ir.Attr{ir.IntsAttr("kernel_shape", 2)},
+		in: []*ir.Array{separated(1, 1, 1, 4)}, outputs: 2}
+	tape, err := New(t.Context(), p.model(), Options{Inputs: map[string]ir.Spec{"x0": {DType: ir.Double,
+		Shape: []int64{1, 1, 4}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ type Segment struct{ From, To int }
 // their segment consume, and those of nodes outside all segments, are stored. It is called at most once. The results of
 // the step are bit-identical.
 func (a *Activations) Recompute(segments []Segment) {
-	r := &recomputation{a: a, segment: map[*ir.Node]int{}, forward: a.forwardSet(), at: a.positions(), copyOf: map[*ir.Value]*ir.Value{}}
+	r := &recomputation{a: a, segment: map[*ir.Node]int{}, forward: a.forwardSet(), at: a.positions(),
+		copyOf: map[*ir.Value]*ir.Value{}}
 	for _, n := range a.Tape.forward {
 		r.segment[n] = storedNode
 	}

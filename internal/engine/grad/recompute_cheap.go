@@ -10,20 +10,23 @@ import (
 
 const (
 	maxChain = 4 // memory-bound operators that are recomputed one after another
-	minIdle  = 6 // nodes between the last consumer of a value in the forward pass and the first one in the backward pass
+	// nodes between the last consumer of a value in the forward pass and the first one in the backward pass
+	minIdle = 6
 )
 
 // RecomputeCheap makes the backward pass recompute results of memory-bound operators from values that are stored
 // anyway. Of a convolution followed by normalization and activation only the convolution's result is stored then. It is
 // called at most once, after Recompute, whose copies are included. The results of the step are bit-identical.
 func (a *Activations) RecomputeCheap() {
-	r := &cheapRecomputation{a: a, forward: maps.Clone(a.forwardSet()), at: a.positions(), recomputed: map[*ir.Value]bool{}}
+	r := &cheapRecomputation{a: a, forward: maps.Clone(a.forwardSet()), at: a.positions(),
+		recomputed: map[*ir.Value]bool{}}
 	for n := range a.copies {
 		r.forward[n] = true
 	}
 	var chosen []*ir.Value
 	for n := range a.Graph().Nodes() {
-		if v := n.Outputs[0]; r.forward[n] && v != nil && r.isIdle(v) && r.isRecomputable(v, r.at[r.firstConsumer(v)], maxChain) {
+		if v := n.Outputs[0]; r.forward[n] && v != nil && r.isIdle(v) &&
+			r.isRecomputable(v, r.at[r.firstConsumer(v)], maxChain) {
 			r.recomputed[v] = true
 			chosen = append(chosen, v)
 		}
@@ -81,7 +84,8 @@ func (r *cheapRecomputation) isLive(x *ir.Value, at int) bool {
 	if x.Producer() == nil {
 		return true
 	}
-	return !r.recomputed[x] && slices.ContainsFunc(usesOutside(x, r.forward), func(u ir.Use) bool { return r.at[u.Node] >= at })
+	return !r.recomputed[x] && slices.ContainsFunc(usesOutside(x, r.forward),
+		func(u ir.Use) bool { return r.at[u.Node] >= at })
 }
 
 // replace replaces v by a recomputed copy in the backward pass.

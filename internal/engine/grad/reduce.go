@@ -16,7 +16,8 @@ var reductions = []rule{
 	reduction("ReduceL1", func(r reductionNode) *ir.Value { return r.mul(r.Op("Sign", []*ir.Value{r.x()}), r.dy) }),
 	reduction("ReduceL2", func(r reductionNode) *ir.Value {
 		zero := r.Scalar(r.dt, 0) // the gradient at 0 is 0
-		per := r.Op("Where", []*ir.Value{r.Op("Equal", []*ir.Value{r.y(), zero}), zero, r.Op("Div", []*ir.Value{r.dy, r.y()})})
+		per := r.Op("Where", []*ir.Value{r.Op("Equal", []*ir.Value{r.y(), zero}), zero,
+			r.Op("Div", []*ir.Value{r.dy, r.y()})})
 		return r.mul(r.x(), per)
 	}),
 	reduction("ReduceSumSquare", func(r reductionNode) *ir.Value { return r.mul(r.x(), r.Scale(r.dy, r.dt, 2)) }),

@@ -11,7 +11,8 @@ func TestReductions(t *testing.T) {
 	axes := ir.IntsAttr("axes", -1, 0)
 	keep, drop := ir.IntAttr("keepdims", 1), ir.IntAttr("keepdims", 0)
 	for _, typ := range []string{
-		"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "ReduceProd",
+		"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "ReduceL2", "ReduceSumSquare",
+		"ReduceLogSum", "ReduceLogSumExp", "ReduceProd",
 	} {
 		x := separated(1, 2, 3, 2)
 		if typ == "ReduceLogSum" {
@@ -22,7 +23,8 @@ func TestReductions(t *testing.T) {
 			probe{op: onnx(typ), in: []*ir.Array{x}, attrs: []*ir.Attr{drop}},
 			probe{op: onnx(typ), in: []*ir.Array{x, list(1)}, attrs: []*ir.Attr{keep}},
 			probe{op: onnx(typ), in: []*ir.Array{x, list(-1, 0)}, attrs: []*ir.Attr{drop}},
-			probe{op: onnx(typ), in: []*ir.Array{x}, attrs: []*ir.Attr{ir.IntAttr("noop_with_empty_axes", 1)}, tell: "noop"},
+			probe{op: onnx(typ), in: []*ir.Array{x}, attrs: []*ir.Attr{ir.IntAttr("noop_with_empty_axes", 1)},
+				tell: "noop"},
 			probe{op: onnx(typ), opset: 11, in: []*ir.Array{x}, attrs: []*ir.Attr{axes, drop}, tell: "attribute"},
 			probe{op: onnx(typ), opset: 11, in: []*ir.Array{x}, attrs: []*ir.Attr{axes}, tell: "attribute"},
 		)
@@ -47,17 +49,25 @@ func TestNormalizations(t *testing.T) {
 	checkAll(t, append(probes, []probe{
 		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 4), values(3, 4)}},
 		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 4)}, attrs: []*ir.Attr{epsilon}},
-		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 3, 4), values(3, 3, 4)}, attrs: []*ir.Attr{axis(1)}},
-		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 4), values(3, 3, 1)}, attrs: []*ir.Attr{axis(-2)}, tell: "broadcast"},
-		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 2, 3, 4), values(3, 2, 3, 4)}, attrs: []*ir.Attr{axis(0)}},
+		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 3, 4), values(3, 3, 4)},
+			attrs: []*ir.Attr{axis(1)}},
+		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 4), values(3, 3, 1)},
+			attrs: []*ir.Attr{axis(-2)}, tell: "broadcast"},
+		{op: onnx("LayerNormalization"), in: []*ir.Array{x, values(2, 2, 3, 4), values(3, 2, 3, 4)},
+			attrs: []*ir.Attr{axis(0)}},
 		{op: onnx("RMSNormalization"), in: []*ir.Array{x, values(2, 4)}},
 		{op: onnx("RMSNormalization"), in: []*ir.Array{x, values(2, 1)}, tell: "broadcast"},
 		{op: onnx("SimplifiedLayerNormalization"), opset: 17, in: []*ir.Array{x, values(2, 4)}},
-		{op: ms("SkipLayerNormalization"), in: []*ir.Array{x, values(4, 2, 3, 4), values(2, 4), values(3, 4), values(5, 4)}},
+		{op: ms("SkipLayerNormalization"), in: []*ir.Array{x, values(4, 2, 3, 4), values(2, 4), values(3, 4),
+			values(5, 4)}},
 		{op: ms("SkipSimplifiedLayerNormalization"), in: []*ir.Array{x, values(4, 2, 3, 4), values(2, 4)}},
-		{op: onnx("GroupNormalization"), in: []*ir.Array{values(1, 2, 4, 3), values(2, 4), values(3, 4)}, attrs: []*ir.Attr{ir.IntAttr("num_groups", 2)}},
-		{op: onnx("GroupNormalization"), opset: 18, in: []*ir.Array{values(1, 2, 4, 2, 2), values(2, 2), values(3, 2)}, attrs: []*ir.Attr{ir.IntAttr("num_groups", 2)}},
+		{op: onnx("GroupNormalization"), in: []*ir.Array{values(1, 2, 4, 3), values(2, 4), values(3, 4)},
+			attrs: []*ir.Attr{ir.IntAttr("num_groups", 2)}},
+		{op: onnx("GroupNormalization"), opset: 18,
+			in:    []*ir.Array{values(1, 2, 4, 2, 2), values(2, 2), values(3, 2)},
+			attrs: []*ir.Attr{ir.IntAttr("num_groups", 2)}},
 		{op: onnx("LpNormalization"), in: []*ir.Array{separated(1, 3, 4)}},
-		{op: onnx("LpNormalization"), in: []*ir.Array{separated(1, 3, 4)}, attrs: []*ir.Attr{axis(0), ir.IntAttr("p", 1)}},
+		{op: onnx("LpNormalization"), in: []*ir.Array{separated(1, 3, 4)},
+			attrs: []*ir.Attr{axis(0), ir.IntAttr("p", 1)}},
 	}...))
 }

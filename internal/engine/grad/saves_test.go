@@ -150,7 +150,8 @@ func TestModelsSaveTheTensorsOfTheTable(t *testing.T) {
 	compared := 0
 	for _, path := range append(conform.Fixtures(t), conform.RealModels(t)...) {
 		if tape := trainingGraph(t, path); tape != nil {
-			t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path), func(t *testing.T) { compared += compareStored(t, tape) })
+			t.Run(filepath.Base(filepath.Dir(path))+"/"+filepath.Base(path),
+				func(t *testing.T) { compared += compareStored(t, tape) })
 		}
 	}
 	if compared < 2000 {

@@ -67,7 +67,8 @@ func BenchmarkDecoderBlock(b *testing.B) {
 	}
 	n := norm(x, "n1")
 	q, k, v := m.dense(n, "q", width, width), m.dense(n, "k", width, kvHeads*size), m.dense(n, "v", width, kvHeads*size)
-	a := m.Insert(nil, "Attention", []*ir.Value{rotary(q, heads), rotary(k, kvHeads), v}, ir.IntAttr("q_num_heads", heads), ir.IntAttr("kv_num_heads", kvHeads), ir.IntAttr("is_causal", 1))
+	a := m.Insert(nil, "Attention", []*ir.Value{rotary(q, heads), rotary(k, kvHeads), v},
+		ir.IntAttr("q_num_heads", heads), ir.IntAttr("kv_num_heads", kvHeads), ir.IntAttr("is_causal", 1))
 	x = m.Insert(nil, "Add", []*ir.Value{x, m.dense(a, "o", width, width)})
 	n = norm(x, "n2")
 	gate := m.Insert(nil, "Swish", []*ir.Value{m.dense(n, "gate", width, inner)})

@@ -34,8 +34,10 @@ func (a *Activations) lastPosition(v *ir.Value, at map[*ir.Node]int, forward map
 
 // tolerant are operators of gradients whose result is bounded by their operands.
 var tolerant = []string{
-	"ConvGrad", "ConvTransposeGrad", "BatchNormGrad", "BatchNormPoolGrad", "BatchNormTrain", "LayerNormGrad", "SoftmaxGrad", "AttentionGrad",
-	"ReluGrad", "LeakyReluGrad", "ClipGrad", "HardSigmoidGrad", "ThresholdedReluGrad", "HardSwishGrad", "GeluGrad", "GeluTanhGrad", "SwishGrad",
+	"ConvGrad", "ConvTransposeGrad", "BatchNormGrad", "BatchNormPoolGrad", "BatchNormTrain", "LayerNormGrad",
+	"SoftmaxGrad", "AttentionGrad",
+	"ReluGrad", "LeakyReluGrad", "ClipGrad", "HardSigmoidGrad", "ThresholdedReluGrad", "HardSwishGrad", "GeluGrad",
+	"GeluTanhGrad", "SwishGrad",
 	"MishGrad", "SigmoidGrad", "TanhGrad", "SoftplusGrad", "EluGrad", "SeluGrad", "CeluGrad",
 }
 
@@ -53,6 +55,7 @@ func isTolerated(v *ir.Value, forward map[*ir.Node]bool) bool {
 		if is(u.Node, "", "Reshape", "Transpose") {
 			return !isTolerated(u.Node.Outputs[0], forward)
 		}
-		return !is(u.Node, own, tolerant...) && !is(u.Node, "", "MatMul", "Gemm", "Mul") && !is(u.Node, microsoft, "FusedMatMul")
+		return !is(u.Node, own, tolerant...) && !is(u.Node, "", "MatMul", "Gemm", "Mul") &&
+			!is(u.Node, microsoft, "FusedMatMul")
 	})
 }

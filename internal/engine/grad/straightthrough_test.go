@@ -32,6 +32,7 @@ func TestStraightThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	if tape.Grad(x) != seed || tape.Grad(q) != nil {
-		t.Errorf("gradient %v of the value, want %v; %v of the quantized value, want none", tape.Grad(x), seed, tape.Grad(q))
+		t.Errorf("gradient %v of the value, want %v; %v of the quantized value, want none", tape.Grad(x), seed,
+			tape.Grad(q))
 	}
 }

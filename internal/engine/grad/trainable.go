@@ -9,7 +9,8 @@ import (
 
 // trained are the roles of inputs that are trained.
 var trained = []operator.Role{
-	operator.Matrix, operator.Filter, operator.Gates, operator.Table, operator.Bias, operator.InputBias, operator.Gain, operator.Shift, operator.Slope,
+	operator.Matrix, operator.Filter, operator.Gates, operator.Table, operator.Bias, operator.InputBias,
+	operator.Gain, operator.Shift, operator.Slope,
 }
 
 // parameterInputs are the inputs of n that hold parameters: those of an operator with a gradient. Its domain counts:

@@ -19,7 +19,8 @@ func (t *Tape) storeBases() {
 		for isView(base.Producer()) {
 			base = base.Producer().Input(0)
 		}
-		view := t.New(ir.OpID{Domain: newest, Type: "Reshape"}, []*ir.Value{base, t.Ints(t.Shape(v)...)}, ir.IntAttr("allowzero", 1))
+		view := t.New(ir.OpID{Domain: newest, Type: "Reshape"}, []*ir.Value{base, t.Ints(t.Shape(v)...)},
+			ir.IntAttr("allowzero", 1))
 		view.Name = "backward of " + n.Label()
 		t.Graph().InsertBefore(earliest(uses, at), view)
 		for _, u := range uses {

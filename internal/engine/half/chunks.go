@@ -193,7 +193,8 @@ func (c *chunks) part(call *op.Call, i int, work []byte) error {
 	}
 	for o, a := range call.Out {
 		if a != nil && c.chunkedOut[o] && a.DType == ir.Float16 {
-			narrow(call.Pool, ir.View[uint16](c.piece(a, from, end)), ir.View[float32](inner.Out[o]), call.Bool("exceeds", false))
+			narrow(call.Pool, ir.View[uint16](c.piece(a, from, end)), ir.View[float32](inner.Out[o]),
+				call.Bool("exceeds", false))
 		}
 	}
 	return nil

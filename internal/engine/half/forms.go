@@ -14,7 +14,8 @@ const Domain = "mcompress.half"
 // A Form states which inputs and outputs of an operator may be Float16.
 type Form struct {
 	In, Out []int
-	Mixed   string // operator of the engine's domain that accepts Float16, with the same attributes; empty for a chunked form
+	// operator of the engine's domain that accepts Float16, with the same attributes; empty for a chunked form
+	Mixed string
 
 	flat bool // computed element by element if all of In and Out have one shape
 }
@@ -56,7 +57,8 @@ var forms = func() map[string]Form {
 	for _, typ := range []string{"Add", "Mul", "Sub"} {
 		all[typ] = binary
 	}
-	for _, typ := range []string{"Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu", "Sigmoid", "Softplus", "Swish", "Tanh"} {
+	for _, typ := range []string{"Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "Relu", "Selu",
+		"Sigmoid", "Softplus", "Swish", "Tanh"} {
 		all[typ], all[typ+"Grad"] = unary, binary
 	}
 	return all

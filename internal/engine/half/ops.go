@@ -43,7 +43,8 @@ func (k *kind) inner(n *op.Node) (*op.Op, *op.Node, error) {
 	id := ir.OpID{Domain: n.Text("domain", ""), Type: k.typ}
 	o := k.find(id, n.Int("version", 1))
 	if o == nil || o.Shape == nil {
-		return nil, nil, fmt.Errorf("attributes domain and version: no operator %s of version %d", id, n.Int("version", 1))
+		return nil, nil, fmt.Errorf("attributes domain and version: no operator %s of version %d", id,
+			n.Int("version", 1))
 	}
 	node := *n
 	node.ID, node.Version = id, n.Int("version", 1)

@@ -74,7 +74,8 @@ func attentionOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {
 		{DType: in[0].DType, Shape: []int64{q[0], q[1], q[2], total}},
 	}
 	p.multihead = multihead{
-		Shape: attention.Shape{Queries: int(q[2]), Keys: int(total), Size: int(q[3]), Value: int(v[3]), Causal: n.Bool("is_causal", false)},
+		Shape: attention.Shape{Queries: int(q[2]), Keys: int(total), Size: int(q[3]), Value: int(v[3]),
+			Causal: n.Bool("is_causal", false)},
 		batch: int(q[0]), heads: int(q[1]), queriesPerKey: int(q[1] / k[1]),
 	}
 	p.q, p.k, p.v = layoutOf(in[0], q), layoutOf(in[1], k), layoutOf(in[2], v)
@@ -135,7 +136,8 @@ func pastOf(in []*ir.Array, k, v [4]int64) (int64, error) {
 		return 0, fmt.Errorf("one of past_key and past_value is missing")
 	}
 	fits := func(a *ir.Array, like *ir.Array, s [4]int64) bool {
-		return a.DType == like.DType && len(a.Shape) == 4 && a.Shape[0] == s[0] && a.Shape[1] == s[1] && a.Shape[3] == s[3]
+		return a.DType == like.DType && len(a.Shape) == 4 && a.Shape[0] == s[0] && a.Shape[1] == s[1] &&
+			a.Shape[3] == s[3]
 	}
 	if !fits(key, in[1], k) || !fits(value, in[2], v) || key.Shape[2] != value.Shape[2] {
 		return 0, fmt.Errorf("past_key %s and past_value %s do not match K %s and V %s", key, value, in[1], in[2])
@@ -211,7 +213,8 @@ func compute[T attention.Float](p *onnxAttention, c *op.Call, out []*ir.Array) {
 		x.mask = func(batch, head int) attention.Mask[T] { return maskFor[T](p.mask, batch, head) }
 	}
 	o := attention.Options[T]{
-		Scale: T(c.Float("scale", float32(1/math.Sqrt(float64(max(p.Size, 1)))))), Cap: T(c.Float("softcap", 0)), Zeros: true,
+		Scale: T(c.Float("scale", float32(1/math.Sqrt(float64(max(p.Size, 1)))))), Cap: T(c.Float("softcap", 0)),
+		Zeros: true,
 		Stage: attention.Stage(c.Int("qk_matmul_output_mode", 0)),
 	}
 	if ir.DType(c.Int("softmax_precision", 0)) == ir.Double {

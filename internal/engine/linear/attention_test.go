@@ -79,7 +79,8 @@ func TestAttentionWithPast(t *testing.T) {
 	k, v := waves(ir.Float16, 2, 2, 3, 6, 4), waves(ir.Float16, 3, 2, 3, 6, 5)
 	q := waves(ir.Float16, 1, 2, 3, 2, 4)
 	whole := call{op: "Attention", in: []*ir.Array{q, k, v}}
-	parted := call{op: "Attention", in: []*ir.Array{q, tokens(k, 4, 6), tokens(v, 4, 6), nil, tokens(k, 0, 4), tokens(v, 0, 4)}}
+	parted := call{op: "Attention", in: []*ir.Array{q, tokens(k, 4, 6), tokens(v, 4, 6), nil, tokens(k, 0, 4),
+		tokens(v, 0, 4)}}
 	near(t, "Y", result(t, parted, 0), result(t, whole, 0), 0)
 	near(t, "present_key", result(t, parted, 1), values(k), 0)
 	near(t, "present_value", result(t, parted, 2), values(v), 0)
@@ -129,17 +130,19 @@ func TestInvalidAttentionsAreErrors(t *testing.T) {
 	q, v := waves(ir.Float, 1, 1, 2, 3, 4), waves(ir.Float, 3, 1, 2, 5, 6)
 	lengths := ir.ArrayOf([]int64{6}, 1)
 	for name, c := range map[string]call{
-		"rank":               {op: "Attention", in: []*ir.Array{q, waves(ir.Float, 1, 1, 5, 8), v}},
-		"sizes":              {op: "Attention", in: []*ir.Array{q, v, v}},
-		"heads":              {op: "Attention", in: []*ir.Array{waves(ir.Float, 1, 1, 3, 3, 6), v, v}},
-		"no number of heads": {op: "Attention", in: []*ir.Array{waves(ir.Float, 1, 1, 3, 4), waves(ir.Float, 1, 1, 3, 4), waves(ir.Float, 1, 1, 3, 4)}},
-		"types":              {op: "Attention", in: []*ir.Array{waves(ir.Double, 1, 1, 2, 3, 6), v, v}},
-		"mask":               {op: "Attention", in: []*ir.Array{v, v, v, waves(ir.Float, 1, 3, 5)}},
-		"past_key only":      {op: "Attention", in: []*ir.Array{v, v, v, nil, v}},
-		"stage":              {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("qk_matmul_output_mode", 4)}, in: []*ir.Array{v, v, v}},
-		"precision":          {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("softmax_precision", 7)}, in: []*ir.Array{v, v, v}},
-		"window":             {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("left_window_size", -2)}, in: []*ir.Array{v, v, v}},
-		"length":             {op: "Attention", in: []*ir.Array{v, v, v, nil, nil, nil, lengths}},
+		"rank":  {op: "Attention", in: []*ir.Array{q, waves(ir.Float, 1, 1, 5, 8), v}},
+		"sizes": {op: "Attention", in: []*ir.Array{q, v, v}},
+		"heads": {op: "Attention", in: []*ir.Array{waves(ir.Float, 1, 1, 3, 3, 6), v, v}},
+		"no number of heads": {op: "Attention", in: []*ir.Array{waves(ir.Float, 1, 1, 3, 4),
+			waves(ir.Float, 1, 1, 3, 4), waves(ir.Float, 1, 1, 3, 4)}},
+		"types":         {op: "Attention", in: []*ir.Array{waves(ir.Double, 1, 1, 2, 3, 6), v, v}},
+		"mask":          {op: "Attention", in: []*ir.Array{v, v, v, waves(ir.Float, 1, 3, 5)}},
+		"past_key only": {op: "Attention", in: []*ir.Array{v, v, v, nil, v}},
+		"stage": {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("qk_matmul_output_mode", 4)},
+			in: []*ir.Array{v, v, v}},
+		"precision": {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("softmax_precision", 7)}, in: []*ir.Array{v, v, v}},
+		"window":    {op: "Attention", attrs: []*ir.Attr{ir.IntAttr("left_window_size", -2)}, in: []*ir.Array{v, v, v}},
+		"length":    {op: "Attention", in: []*ir.Array{v, v, v, nil, nil, nil, lengths}},
 	} {
 		if _, err := c.run(); err == nil {
 			t.Errorf("%s: no error", name)
@@ -180,10 +183,12 @@ func TestFusedAttentionPermutesAxes(t *testing.T) {
 	split := func(a *ir.Array) *ir.Array {
 		return &ir.Array{DType: a.DType, Shape: []int64{2, a.Shape[1], 4, a.Shape[2] / 4}, Data: a.Data}
 	}
-	attrs := []*ir.Attr{scale, ir.IntsAttr("permQ", 0, 2, 1, 3), ir.IntsAttr("permK", 0, 2, 3, 1), ir.IntsAttr("permV", 0, 2, 1, 3), ir.IntsAttr("permY", 0, 2, 1, 3)}
+	attrs := []*ir.Attr{scale, ir.IntsAttr("permQ", 0, 2, 1, 3), ir.IntsAttr("permK", 0, 2, 3, 1),
+		ir.IntsAttr("permV", 0, 2, 1, 3), ir.IntsAttr("permY", 0, 2, 1, 3)}
 	for _, dt := range []ir.DType{ir.Float, ir.Double} {
 		in := []*ir.Array{cast(split(q), dt), cast(split(k), dt), cast(split(v), dt)}
-		near(t, fmt.Sprint(dt), result(t, call{domain: "mcompress", op: "Attention", attrs: attrs, in: in, workers: 2}, 0), want, 1e-6)
+		near(t, fmt.Sprint(dt), result(t, call{domain: "mcompress", op: "Attention", attrs: attrs, in: in,
+			workers: 2}, 0), want, 1e-6)
 	}
 }
 

@@ -66,7 +66,8 @@ func (p *batchProduct[T]) blocks(pool *op.Pool, count int, work []byte) {
 	for i := range count {
 		a, b, c := p.of(p.a, i, p.aStrides), p.of(p.b, i, p.bStrides), p.c[i*p.M*p.N:][:p.M*p.N]
 		if c, single := any(c).([]float32); single {
-			floats = append(floats, gemm.FloatProduct{A: any(a).(gemm.Matrix[float32]), B: any(b).(gemm.Matrix[float32]), C: c, Stride: p.N})
+			floats = append(floats, gemm.FloatProduct{A: any(a).(gemm.Matrix[float32]),
+				B: any(b).(gemm.Matrix[float32]), C: c, Stride: p.N})
 			continue
 		}
 		gemm.Plain(pool, p.Shape, a, b, c, p.N)

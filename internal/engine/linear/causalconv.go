@@ -39,7 +39,8 @@ func causalConvOf(n *op.Node, in []*ir.Array) (*causalConv, error) {
 	if len(w.Shape) != 3 || w.Shape[0] != x.Shape[1] || w.Shape[1] != 1 || w.Shape[2] < 1 {
 		return nil, fmt.Errorf("input weight is %s for %d channels", w, x.Shape[1])
 	}
-	p := &causalConv{batch: int(x.Shape[0]), channels: int(x.Shape[1]), length: int(x.Shape[2]), back: int(w.Shape[2]) - 1}
+	p := &causalConv{batch: int(x.Shape[0]), channels: int(x.Shape[1]), length: int(x.Shape[2]),
+		back: int(w.Shape[2]) - 1}
 	shapes := [][]int64{x.Shape, w.Shape, {x.Shape[1]}, p.state()}
 	for i, name := range []string{"input", "weight", "bias", "past_state"} {
 		if a := op.Opt(in, i); a != nil && a.String() != (ir.Spec{DType: x.DType, Shape: shapes[i]}).String() {

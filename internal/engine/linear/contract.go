@@ -147,7 +147,8 @@ func rolesOf[T computeType](a, b factor[T], needed func(label) bool) (r roles) {
 }
 
 // contract multiplies two factors. The last product is written to dst, if its labels are in the order of the result.
-func contract[T computeType](c *contraction, a, b factor[T], needed func(label) bool, dst []T, last bool) (factor[T], error) {
+func contract[T computeType](c *contraction, a, b factor[T], needed func(label) bool, dst []T, last bool) (factor[T],
+	error) {
 	r := rolesOf(a, b, needed)
 	if swapped := rolesOf(b, a, needed); last && slices.Equal(swapped.all(), c.out) {
 		a, b, r = b, a, swapped
@@ -161,7 +162,8 @@ func contract[T computeType](c *contraction, a, b factor[T], needed func(label) 
 	}
 	used := c.used
 	p := batchProduct[T]{
-		Shape: gemm.Shape{M: int(op.Product(c.shape(r.rows))), N: int(op.Product(c.shape(r.cols))), K: int(op.Product(c.shape(r.inner)))},
+		Shape: gemm.Shape{M: int(op.Product(c.shape(r.rows))), N: int(op.Product(c.shape(r.cols))),
+			K: int(op.Product(c.shape(r.inner)))},
 		batch: c.shape(r.batch), c: dst,
 	}
 	p.a, p.aStrides = matrices(c, a, r.batch, r.rows, r.inner)

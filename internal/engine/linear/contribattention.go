@@ -13,7 +13,8 @@ import (
 // contribAttentions are com.microsoft's attention operators, as ONNX Runtime computes them on CPUs.
 func contribAttentions() []op.Op {
 	return []op.Op{
-		{Type: "Attention", Domain: microsoft, Since: 1, Shape: selfShape, Run: runSelf, Work: selfWork, Prepare: prepareSelf, States: []any{(*gemm.PackedFloat)(nil)}},
+		{Type: "Attention", Domain: microsoft, Since: 1, Shape: selfShape, Run: runSelf, Work: selfWork,
+			Prepare: prepareSelf, States: []any{(*gemm.PackedFloat)(nil)}},
 		{Type: "MultiHeadAttention", Domain: microsoft, Since: 1, Shape: crossShape, Run: runCross, Work: crossWork},
 		{Type: "GroupQueryAttention", Domain: microsoft, Since: 1, Shape: groupShape, Run: runGroup, Work: groupWork},
 	}

@@ -16,7 +16,8 @@ func TestMultiHeadAttentionEqualsAttention(t *testing.T) {
 	attrs := []*ir.Attr{ir.IntAttr("num_heads", 4)}
 	packed := call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: []*ir.Array{q, k, v}, workers: 2}
 	near(t, "packed", result(t, packed, 0), want, 0)
-	split := call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: []*ir.Array{q, heads(k, 4), heads(v, 4)}}
+	split := call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs,
+		in: []*ir.Array{q, heads(k, 4), heads(v, 4)}}
 	near(t, "split", result(t, split, 0), want, 0)
 }
 
@@ -32,7 +33,8 @@ func TestMultiHeadAttentionPacked(t *testing.T) {
 	}
 	attrs := []*ir.Attr{ir.IntAttr("num_heads", 3)}
 	want := result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: in}, 0)
-	near(t, "output", result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: []*ir.Array{x, nil, nil}}, 0), want, 0)
+	near(t, "output", result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs,
+		in: []*ir.Array{x, nil, nil}}, 0), want, 0)
 }
 
 func TestMultiHeadAttentionWithBiasAndPast(t *testing.T) {
@@ -43,7 +45,8 @@ func TestMultiHeadAttentionWithBiasAndPast(t *testing.T) {
 			return &ir.Array{DType: dt, Shape: []int64{1, a.Shape[2], 8}, Data: back.Data}
 		}
 		q := waves(dt, 1, 1, 2, 8)
-		want := call{op: "Attention", attrs: headAttrs(2, 2), in: []*ir.Array{q, pack(tokens(k, 4, 6)), pack(tokens(v, 4, 6)), nil, tokens(k, 0, 4), tokens(v, 0, 4)}}
+		want := call{op: "Attention", attrs: headAttrs(2, 2),
+			in: []*ir.Array{q, pack(tokens(k, 4, 6)), pack(tokens(v, 4, 6)), nil, tokens(k, 0, 4), tokens(v, 0, 4)}}
 		less := func(a *ir.Array) *ir.Array { // a - 1: the operand before its bias of 1
 			x := values(a)
 			for i := range x {
@@ -69,7 +72,8 @@ func TestEquivalentMasks(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 2, 3, 8), waves(ir.Float, 2, 2, 4, 8), waves(ir.Float, 3, 2, 4, 8)
 	by := func(shape []int64, x ...float64) []float64 {
 		in := []*ir.Array{q, k, v, nil, numbers(ir.Int32, shape, x...)}
-		return result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: []*ir.Attr{ir.IntAttr("num_heads", 2)}, in: in}, 0)
+		return result(t, call{domain: microsoft, op: "MultiHeadAttention",
+			attrs: []*ir.Attr{ir.IntAttr("num_heads", 2)}, in: in}, 0)
 	}
 	ends := by([]int64{2}, 3, 2)
 	near(t, "flags per key", by([]int64{2, 4}, 1, 1, 1, 0, 1, 1, 0, 0), ends, 0)
@@ -119,7 +123,8 @@ func TestGroupQueryAttentionIsCausal(t *testing.T) {
 		w := a.Shape[2]
 		return numbers(ir.Float, []int64{1, to - from, w}, values(a)[from*w:to*w]...)
 	}
-	step := groupCall(nil, part(q, 4, 5), part(k, 4, 5), part(v, 4, 5), tokens(keys, 0, 4), tokens(vals, 0, 4), length, total)
+	step := groupCall(nil, part(q, 4, 5), part(k, 4, 5), part(v, 4, 5), tokens(keys, 0, 4), tokens(vals, 0, 4),
+		length, total)
 	near(t, "step", result(t, step, 0), result(t, want, 0)[64:], 1e-6)
 	near(t, "present_key", result(t, step, 1), values(keys), 0)
 	near(t, "present_value", result(t, step, 2), values(vals), 0)
@@ -130,7 +135,8 @@ func TestGroupQueryAttentionRotates(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 1, 3, 16), waves(ir.Float, 2, 1, 3, 8), waves(ir.Float, 3, 1, 3, 8)
 	cos, sin := waves(ir.Float, 4, 6, 2), waves(ir.Float, 5, 6, 2)
 	turned := func(a *ir.Array, n int64) *ir.Array {
-		c := call{op: "RotaryEmbedding", attrs: []*ir.Attr{ir.IntAttr("num_heads", n)}, in: []*ir.Array{a, cos, sin, ir.ArrayOf([]int64{0, 1, 2}, 1, 3)}}
+		c := call{op: "RotaryEmbedding", attrs: []*ir.Attr{ir.IntAttr("num_heads", n)},
+			in: []*ir.Array{a, cos, sin, ir.ArrayOf([]int64{0, 1, 2}, 1, 3)}}
 		return numbers(ir.Float, a.Shape, result(t, c, 0)...)
 	}
 	length, total := ir.ArrayOf([]int32{2}, 1), ir.ArrayOf([]int32{3}, 1)
@@ -160,7 +166,8 @@ func TestGroupQueryAttentionSlidingCache(t *testing.T) {
 	}
 	run := func(in [3]*ir.Array, past [2]*ir.Array, total int64, attrs ...*ir.Attr) call {
 		attrs = append(attrs, ir.IntAttr("local_window_size", window))
-		return groupCall(attrs, in[0], in[1], in[2], past[0], past[1], ir.ArrayOf([]int32{int32(total - 1)}, 1), ir.ArrayOf([]int32{int32(total)}, 1))
+		return groupCall(attrs, in[0], in[1], in[2], past[0], past[1], ir.ArrayOf([]int32{int32(total - 1)}, 1),
+			ir.ArrayOf([]int32{int32(total)}, 1))
 	}
 	in := [3]*ir.Array{waves(ir.Float, 1, 1, all, 16), waves(ir.Float, 2, 1, all, 8), waves(ir.Float, 3, 1, all, 8)}
 	want, keys := result(t, run(in, [2]*ir.Array{}, all), 0), heads(in[1], 2)
@@ -169,7 +176,8 @@ func TestGroupQueryAttentionSlidingCache(t *testing.T) {
 		past := [2]*ir.Array{ir.NewArray(ir.Float, 1, 2, capacity, 4), ir.NewArray(ir.Float, 1, 2, capacity, 4)}
 		for from := int64(0); from < all; from += step {
 			to := min(from+step, all)
-			c := run([3]*ir.Array{part(in[0], from, to), part(in[1], from, to), part(in[2], from, to)}, past, to, ir.IntAttr("sliding_window_cache", 1))
+			c := run([3]*ir.Array{part(in[0], from, to), part(in[1], from, to), part(in[2], from, to)}, past, to,
+				ir.IntAttr("sliding_window_cache", 1))
 			near(t, "output", result(t, c, 0), want[from*16:to*16], 1e-6)
 			for i := range past {
 				past[i] = numbers(ir.Float, past[i].Shape, result(t, c, 1+i)...)
@@ -186,10 +194,12 @@ func TestGroupQueryAttentionSlidingCache(t *testing.T) {
 // A mask by positions up to a maximum length equals its part for the queries, which are the last positions, and the
 // keys.
 func TestSelfAttentionMaskByPositions(t *testing.T) {
-	x, w, bias, past := waves(ir.Float, 1, 2, 3, 6), waves(ir.Float, 2, 6, 24), waves(ir.Float, 3, 24), waves(ir.Float, 4, 2, 2, 2, 1, 4)
+	x, w, bias, past := waves(ir.Float, 1, 2, 3, 6), waves(ir.Float, 2, 6, 24), waves(ir.Float, 3, 24),
+		waves(ir.Float, 4, 2, 2, 2, 1, 4)
 	by := func(shape []int64, mask []float64) call {
 		attrs := []*ir.Attr{ir.IntAttr("num_heads", 2)}
-		return call{domain: microsoft, op: "Attention", attrs: attrs, in: []*ir.Array{x, w, bias, numbers(ir.Int32, shape, mask...), past}}
+		return call{domain: microsoft, op: "Attention", attrs: attrs,
+			in: []*ir.Array{x, w, bias, numbers(ir.Int32, shape, mask...), past}}
 	}
 	const queries, keys, length = 3, 4, 6
 	var all, part []float64
@@ -213,7 +223,8 @@ func TestSelfAttentionMaskByPositions(t *testing.T) {
 func TestCausalFlags(t *testing.T) {
 	q, k, v := waves(ir.Float, 1, 1, 9, 8), waves(ir.Float, 2, 1, 9, 8), waves(ir.Float, 3, 1, 9, 8)
 	by := func(filter float32, outputs int, flags ...float64) []float64 {
-		attrs := []*ir.Attr{ir.IntAttr("num_heads", 2), ir.IntAttr("unidirectional", 1), ir.FloatAttr("mask_filter_value", filter)}
+		attrs := []*ir.Attr{ir.IntAttr("num_heads", 2), ir.IntAttr("unidirectional", 1),
+			ir.FloatAttr("mask_filter_value", filter)}
 		in := []*ir.Array{q, k, v, nil, numbers(ir.Int32, []int64{1, 9}, flags...)}
 		return result(t, call{domain: microsoft, op: "MultiHeadAttention", attrs: attrs, in: in, outputs: outputs}, 0)
 	}

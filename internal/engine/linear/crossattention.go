@@ -62,7 +62,8 @@ func crossOf(n *op.Node, in []*ir.Array) (*crossAttention, error) {
 	p.values = kvCache{p.batch, p.heads, p.Keys, p.Value, p.past, tokens}
 	p.y = packed(p.heads, p.Queries, p.Value)
 	if b := op.Opt(in, crossBias); b != nil && b.Elems() != int64(p.heads*(2*p.Size+p.Value)) {
-		return nil, fmt.Errorf("input bias is %s for %d heads of %d, %d and %d elements", b, p.heads, p.Size, p.Size, p.Value)
+		return nil, fmt.Errorf("input bias is %s for %d heads of %d, %d and %d elements", b, p.heads, p.Size, p.Size,
+			p.Value)
 	}
 	if m := op.Opt(in, crossMask); m != nil && len(m.Shape) > 3 {
 		return nil, fmt.Errorf("input key_padding_mask is %s, want at most three axes", m)
@@ -99,7 +100,8 @@ func (p *crossAttention) operands(in []*ir.Array, heads int) (tokens int, err er
 		p.k, p.v = p.interleaved(tokens, 2, 0), p.interleaved(tokens, 2, 1)
 	case v == nil || len(v.Shape) != len(k.Shape) || v.Shape[0] != k.Shape[0]:
 		return 0, bad
-	case len(k.Shape) == 4 && k.Shape[1] == h && v.Shape[1] == h && v.Shape[2] == k.Shape[2] && k.Shape[3] == int64(p.Size):
+	case len(k.Shape) == 4 && k.Shape[1] == h && v.Shape[1] == h && v.Shape[2] == k.Shape[2] &&
+		k.Shape[3] == int64(p.Size):
 		p.Value, tokens, p.split = int(v.Shape[3]), int(k.Shape[2]), true
 		p.k, p.v = split(heads, tokens, p.Size), split(heads, tokens, p.Value)
 	case len(k.Shape) == 3 && k.Shape[2] == q.Shape[2] && v.Shape[1] == k.Shape[1] && v.Shape[2]%h == 0:
@@ -113,7 +115,8 @@ func (p *crossAttention) operands(in []*ir.Array, heads int) (tokens int, err er
 
 // interleaved is part i of a tensor [batch, tokens, heads, of, size].
 func (p *crossAttention) interleaved(tokens, of, i int) headLayout {
-	return headLayout{from: i * p.Size, batch: tokens * p.heads * of * p.Size, head: of * p.Size, token: p.heads * of * p.Size}
+	return headLayout{from: i * p.Size, batch: tokens * p.heads * of * p.Size, head: of * p.Size,
+		token: p.heads * of * p.Size}
 }
 
 // pastOf is the number of tokens in past_key and past_value.
@@ -216,13 +219,15 @@ func runCross(c *op.Call) error {
 	out := p.outputs(s, c.Out)
 	m := p.layOut(s, c.In, out)
 	p.addBias(c.Pool, &m)
-	x := tensors[float32]{q: m.q, k: m.k, v: m.v, y: m.y, probe: m.probe, mask: p.mask(op.Opt(c.In, crossMask), m.probe != nil)}
+	x := tensors[float32]{q: m.q, k: m.k, v: m.v, y: m.y, probe: m.probe,
+		mask: p.mask(op.Opt(c.In, crossMask), m.probe != nil)}
 	if p.joined {
 		p.keys.fill(c.Pool, m.presentKey, m.pastKey, m.k, p.k, p.keys.all)
 		p.values.fill(c.Pool, m.presentValue, m.pastValue, m.v, p.v, p.values.all)
 		x.k, x.v, p.k, p.v = m.presentKey, m.presentValue, p.keys.layout(), p.values.layout()
 	}
-	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node), Stage: attention.Masked}, x)
+	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node),
+		Stage: attention.Masked}, x)
 	for i, x := range [][]float32{m.y, m.presentKey, m.presentValue, m.probe} {
 		if x != nil && out[i] != nil {
 			store(out[i], x)
@@ -253,7 +258,8 @@ func (p *crossAttention) addBias(pool *op.Pool, m *crossMemory) {
 			for t := first; t < last; t++ {
 				for h := range p.heads {
 					b, token := t/part.tokens, t%part.tokens
-					kernel.Add(dst[to.at(b, h)+token*to.token:][:part.size], src[from.at(b, h)+token*from.token:][:part.size], own[h*part.size:][:part.size])
+					kernel.Add(dst[to.at(b, h)+token*to.token:][:part.size],
+						src[from.at(b, h)+token*from.token:][:part.size], own[h*part.size:][:part.size])
 				}
 			}
 		})

@@ -11,5 +11,6 @@ import (
 
 // Ops are the rows of this family.
 func Ops() []op.Op {
-	return slices.Concat(matMuls(), gemms(), einsums(), attentions(), contribAttentions(), flexAttentions(), fusedAttentions(), rotaries(), linearAttentions(), causalConvs(), swiGLUs())
+	return slices.Concat(matMuls(), gemms(), einsums(), attentions(), contribAttentions(), flexAttentions(),
+		fusedAttentions(), rotaries(), linearAttentions(), causalConvs(), swiGLUs())
 }

@@ -47,7 +47,8 @@ func einsumOf(n *op.Node, in []*ir.Array) (*einsum, error) {
 			case !ok || have == 1:
 				e.sizes[l] = d
 			case d != have && d != 1:
-				return nil, fmt.Errorf("input %d %s: axis %d has size %d, another axis with its label has %d", i, in[i], axis, d, have)
+				return nil, fmt.Errorf("input %d %s: axis %d has size %d, another axis with its label has %d", i,
+					in[i], axis, d, have)
 			}
 		}
 	}

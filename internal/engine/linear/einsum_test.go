@@ -33,7 +33,8 @@ func TestEinsum(t *testing.T) {
 		{"ij,jk->ik", [][]int64{{2, 0}, {0, 2}}, []int64{2, 2}, make([]float64, 4)},
 		{"bhwc,hkc->bhwk", [][]int64{{1, 2, 2, 2}, {2, 1, 2}}, []int64{1, 2, 2, 1}, []float64{13, 3, -1, -3}},
 	} {
-		for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Int8, ir.Int16, ir.Int32, ir.Int64} {
+		for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Int8, ir.Int16, ir.Int32,
+			ir.Int64} {
 			var in []*ir.Array
 			for _, shape := range c.in {
 				in = append(in, steps(dt, shape...))
@@ -93,7 +94,8 @@ func byDefinition(e *equation, sizes map[label]int64, in []*ir.Array) []float64 
 func TestEinsumEqualsTheDefinition(t *testing.T) {
 	sizes := map[rune]int64{'a': 3, 'b': 4, 'i': 20, 'j': 30, 'k': 7, 'x': 5, 'y': 2}
 	for _, text := range []string{
-		"bij,bjk->bik", "bij,bjk->kbi", "bijx,bxjk->bik", "ixjy,jykx->ki", "aij,bji->ab", "ij,jk,kb->bi", "ij,j->i", "iij,jk->ik", "ij,xk->jk", "ax,by,xy->ab",
+		"bij,bjk->bik", "bij,bjk->kbi", "bijx,bxjk->bik", "ixjy,jykx->ki", "aij,bji->ab", "ij,jk,kb->bi", "ij,j->i",
+		"iij,jk->ik", "ij,xk->jk", "ax,by,xy->ab",
 	} {
 		var shapes [][]int64
 		var ranks []int
@@ -121,13 +123,15 @@ func TestEinsumEqualsTheDefinition(t *testing.T) {
 			for _, l := range e.out {
 				shape = append(shape, used[l])
 			}
-			want(t, call{op: "Einsum", attrs: equationAttr(text), in: in, workers: 3}, shape, byDefinition(e, used, in), 0)
+			want(t, call{op: "Einsum", attrs: equationAttr(text), in: in, workers: 3}, shape,
+				byDefinition(e, used, in), 0)
 		}
 	}
 }
 
 func TestInvalidEquations(t *testing.T) {
-	for _, text := range []string{"ij", "ij,jk,kl", "i?,jk", "ij,jk->ii", "ij,jk->x", "ij,jk->i.k", "i,jk", "...,jkl", "ij,kj[->ik", "i..j,jk"} {
+	for _, text := range []string{"ij", "ij,jk,kl", "i?,jk", "ij,jk->ii", "ij,jk->x", "ij,jk->i.k", "i,jk", "...,jkl",
+		"ij,kj[->ik", "i..j,jk"} {
 		if e, err := parseEquation(text, []int{2, 2}); err == nil {
 			t.Errorf("%q is accepted as %v", text, e)
 		}

@@ -9,7 +9,8 @@ import (
 
 // flexAttentions is FlexAttention without subgraphs; package engine runs one with subgraphs, step by step.
 func flexAttentions() []op.Op {
-	return []op.Op{{Domain: "ai.onnx.preview", Type: "FlexAttention", Since: 1, Shape: flexShape, Run: runFlex, Work: flexWork}}
+	return []op.Op{{Domain: "ai.onnx.preview", Type: "FlexAttention", Since: 1, Shape: flexShape, Run: runFlex,
+		Work: flexWork}}
 }
 
 func flexOf(n *op.Node, in []*ir.Array) (*onnxAttention, error) {

@@ -16,7 +16,8 @@ import (
 // where Q, K, V and Y have their axes in the orders permQ, permK, permV and permY, and broadcast like the fused
 // operators. K is transposed, as the right operand. Types may differ: Y has the type of V.
 func fusedAttentions() []op.Op {
-	return []op.Op{{Domain: "mcompress", Type: "Attention", Since: 1, Shape: fusedShape, Run: runFused, Work: fusedWork}}
+	return []op.Op{{Domain: "mcompress", Type: "Attention", Since: 1, Shape: fusedShape, Run: runFused,
+		Work: fusedWork}}
 }
 
 // A fusedAttention is one node with the shapes of its inputs.
@@ -49,9 +50,11 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 		}
 	}
 	if p.q.cols != p.k.rows || in[0].DType != in[1].DType {
-		return nil, fmt.Errorf("inputs Q %s and K %s: types, or inner sizes %d and %d, differ", in[0], in[1], p.q.cols, p.k.rows)
+		return nil, fmt.Errorf("inputs Q %s and K %s: types, or inner sizes %d and %d, differ", in[0], in[1],
+			p.q.cols, p.k.rows)
 	}
-	scores, err := op.BroadcastShapes(append(slices.Clone(p.q.batch), int64(p.q.rows), 1), append(slices.Clone(p.k.batch), 1, int64(p.k.cols)))
+	scores, err := op.BroadcastShapes(append(slices.Clone(p.q.batch), int64(p.q.rows), 1),
+		append(slices.Clone(p.k.batch), 1, int64(p.k.cols)))
 	if err != nil {
 		return nil, fmt.Errorf("inputs Q and K: leading %w", err)
 	}
@@ -84,7 +87,8 @@ func (p *fusedAttention) masked(a *ir.Array, scores []int64) ([]int64, error) {
 	}
 	own := append(slices.Repeat([]int64{1}, max(2-len(a.Shape), 0)), a.Shape...)
 	last, strides := len(own)-1, op.Strides(own)
-	p.spread = operand{rows: int(own[last-1]), cols: int(own[last]), row: int(strides[last-1]), col: int(strides[last]), batch: own[:last-1], strides: strides[:last-1]}
+	p.spread = operand{rows: int(own[last-1]), cols: int(own[last]), row: int(strides[last-1]),
+		col: int(strides[last]), batch: own[:last-1], strides: strides[:last-1]}
 	p.mask = &mask{Array: a, keys: int(shape[len(shape)-1])}
 	return shape, nil
 }
@@ -177,7 +181,8 @@ func runFused(c *op.Call) error {
 func fusedIn[T attention.Float](p *fusedAttention, c *op.Call) {
 	s := &scratch{mem: c.Work}
 	x := tensorsOf[T](s, c.In, c.Out[0])
-	qs, ks, vs := places(p.batch, p.q.batch, p.q.strides), places(p.batch, p.k.batch, p.k.strides), places(p.batch, p.v.batch, p.v.strides)
+	qs, ks, vs := places(p.batch, p.q.batch, p.q.strides), places(p.batch, p.k.batch, p.k.strides),
+		places(p.batch, p.v.batch, p.v.strides)
 	ms, ys := places(p.batch, p.spread.batch, p.spread.strides), places(p.batch, p.batch, p.y[:len(p.batch)])
 	heads := make([]attention.Head[T], len(qs))
 	for i := range heads {

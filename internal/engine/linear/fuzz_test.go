@@ -20,24 +20,38 @@ func sound() []call {
 		return numbers(ir.Int64, shape, slices.Repeat([]float64{2}, int(op.Product(shape)))...)
 	}
 	two := []*ir.Attr{ir.IntAttr("num_heads", 2)}
-	group := append(slices.Clone(two), ir.IntAttr("kv_num_heads", 1), ir.IntAttr("do_rotary", 1), ir.IntAttr("local_window_size", 2))
-	perms := []*ir.Attr{ir.IntsAttr("permQ", 0, 2, 1, 3), ir.IntsAttr("permK", 0, 2, 3, 1), ir.IntsAttr("permV", 0, 2, 1, 3), ir.IntsAttr("permY", 0, 2, 1, 3)}
+	group := append(slices.Clone(two), ir.IntAttr("kv_num_heads", 1), ir.IntAttr("do_rotary", 1),
+		ir.IntAttr("local_window_size", 2))
+	perms := []*ir.Attr{ir.IntsAttr("permQ", 0, 2, 1, 3), ir.IntsAttr("permK", 0, 2, 3, 1),
+		ir.IntsAttr("permV", 0, 2, 1, 3), ir.IntsAttr("permY", 0, 2, 1, 3)}
 	return []call{
 		{op: "MatMul", in: []*ir.Array{f(2, 3, 4), f(4, 2)}},
-		{op: "Gemm", in: []*ir.Array{f(3, 4), f(4, 2), f(2)}, attrs: []*ir.Attr{ir.IntAttr("transA", 0), ir.FloatAttr("beta", 2)}},
-		{domain: microsoft, op: "FusedMatMul", in: []*ir.Array{f(3, 2, 4), f(2, 4, 5)}, attrs: []*ir.Attr{ir.IntAttr("transBatchA", 1), ir.IntAttr("transB", 0)}},
-		{domain: "mcompress", op: "MatMul", in: []*ir.Array{f(2, 4, 3), f(4, 2), f(2), f(2, 3, 2)}, attrs: []*ir.Attr{ir.IntsAttr("permA", 0, 2, 1)}},
+		{op: "Gemm", in: []*ir.Array{f(3, 4), f(4, 2), f(2)},
+			attrs: []*ir.Attr{ir.IntAttr("transA", 0), ir.FloatAttr("beta", 2)}},
+		{domain: microsoft, op: "FusedMatMul", in: []*ir.Array{f(3, 2, 4), f(2, 4, 5)},
+			attrs: []*ir.Attr{ir.IntAttr("transBatchA", 1), ir.IntAttr("transB", 0)}},
+		{domain: "mcompress", op: "MatMul", in: []*ir.Array{f(2, 4, 3), f(4, 2), f(2), f(2, 3, 2)},
+			attrs: []*ir.Attr{ir.IntsAttr("permA", 0, 2, 1)}},
 		{op: "Einsum", in: []*ir.Array{f(2, 3, 4), f(2, 4, 5), f(5, 3)}, attrs: equationAttr("bij,bjk,k...->b...")},
-		{op: "Attention", in: []*ir.Array{f(2, 4, 3, 4), f(2, 2, 1, 4), f(2, 2, 1, 5), f(3, 4), f(2, 2, 3, 4), f(2, 2, 3, 5)}, outputs: 4},
-		{op: "Attention", in: []*ir.Array{f(2, 3, 8), f(2, 4, 4), f(2, 4, 6), nil, nil, nil, i64(2)}, attrs: headAttrs(4, 2, ir.IntAttr("is_causal", 1), ir.IntAttr("left_window_size", 1))},
+		{op: "Attention", in: []*ir.Array{f(2, 4, 3, 4), f(2, 2, 1, 4), f(2, 2, 1, 5), f(3, 4), f(2, 2, 3, 4),
+			f(2, 2, 3, 5)}, outputs: 4},
+		{op: "Attention", in: []*ir.Array{f(2, 3, 8), f(2, 4, 4), f(2, 4, 6), nil, nil, nil, i64(2)},
+			attrs: headAttrs(4, 2, ir.IntAttr("is_causal", 1), ir.IntAttr("left_window_size", 1))},
 		{domain: "ai.onnx.preview", op: "FlexAttention", in: []*ir.Array{f(2, 4, 3, 4), f(2, 2, 5, 4), f(2, 2, 5, 3)}},
-		{domain: "mcompress", op: "Attention", in: []*ir.Array{f(2, 3, 2, 4), f(2, 5, 2, 4), f(2, 5, 2, 3), f(2, 1, 1, 5)}, attrs: perms},
-		{domain: microsoft, op: "Attention", in: []*ir.Array{f(2, 3, 4), f(4, 24), f(24), i32(2, 5), f(2, 2, 2, 2, 4), f(1, 2, 3, 5)}, attrs: two, outputs: 2},
-		{domain: microsoft, op: "MultiHeadAttention", in: []*ir.Array{f(2, 3, 8), f(2, 4, 8), f(2, 4, 6), f(22), i32(2), f(2, 1, 3, 6), f(2, 2, 2, 4), f(2, 2, 2, 3)}, attrs: two, outputs: 4},
-		{domain: microsoft, op: "GroupQueryAttention", in: []*ir.Array{f(1, 1, 8), f(1, 1, 4), f(1, 1, 4), f(1, 1, 3, 4), f(1, 1, 3, 4), i32(1), i32(), f(4, 2), f(4, 2), nil, nil, f(2)}, attrs: group, outputs: 3},
+		{domain: "mcompress", op: "Attention", in: []*ir.Array{f(2, 3, 2, 4), f(2, 5, 2, 4), f(2, 5, 2, 3),
+			f(2, 1, 1, 5)}, attrs: perms},
+		{domain: microsoft, op: "Attention", in: []*ir.Array{f(2, 3, 4), f(4, 24), f(24), i32(2, 5), f(2, 2, 2, 2, 4),
+			f(1, 2, 3, 5)}, attrs: two, outputs: 2},
+		{domain: microsoft, op: "MultiHeadAttention",
+			in: []*ir.Array{f(2, 3, 8), f(2, 4, 8), f(2, 4, 6), f(22), i32(2), f(2, 1, 3, 6), f(2, 2, 2, 4),
+				f(2, 2, 2, 3)}, attrs: two, outputs: 4},
+		{domain: microsoft, op: "GroupQueryAttention",
+			in: []*ir.Array{f(1, 1, 8), f(1, 1, 4), f(1, 1, 4), f(1, 1, 3, 4), f(1, 1, 3, 4), i32(1), i32(), f(4, 2),
+				f(4, 2), nil, nil, f(2)}, attrs: group, outputs: 3},
 		{op: "RotaryEmbedding", in: []*ir.Array{f(2, 3, 8), f(4, 2), f(4, 2), i64(2, 3)}, attrs: two},
 		{domain: microsoft, op: "RotaryEmbedding", in: []*ir.Array{f(2, 2, 1, 4), i64(1), f(4, 2), f(4, 2)}},
-		{op: "LinearAttention", in: []*ir.Array{f(2, 3, 8), f(2, 3, 4), f(2, 3, 6), f(2, 2, 2, 3), f(2, 3, 2), f(2, 3, 1)}, attrs: headAttrs(4, 2), outputs: 2},
+		{op: "LinearAttention", in: []*ir.Array{f(2, 3, 8), f(2, 3, 4), f(2, 3, 6), f(2, 2, 2, 3), f(2, 3, 2),
+			f(2, 3, 1)}, attrs: headAttrs(4, 2), outputs: 2},
 		{op: "CausalConvWithState", in: []*ir.Array{f(2, 3, 4), f(3, 1, 3), f(3), f(2, 3, 2)}, outputs: 2},
 		{op: "SwiGLU", in: []*ir.Array{f(2, 3), f(2, 3)}},
 	}
@@ -84,8 +98,11 @@ func disturb(r *rand.Rand, c *call) {
 		return
 	case 1:
 		c.attrs = append(slices.Clone(c.attrs), pick(r,
-			ir.IntAttr(pick(r, "num_heads", "q_num_heads", "kv_num_heads", "is_causal", "unidirectional", "left_window_size", "transA", "transB", "rotary_embedding_dim", "interleaved"), pick[int64](r, 0, 1, 2, 3, -1, 1<<62)),
-			ir.IntsAttr(pick(r, "permA", "permB", "permQ", "permV", "permY", "qkv_hidden_sizes"), pick(r, []int64{0, 1}, []int64{2, 1, 0}, []int64{0, 9}, []int64{1 << 62, 0, 0})...),
+			ir.IntAttr(pick(r, "num_heads", "q_num_heads", "kv_num_heads", "is_causal", "unidirectional",
+				"left_window_size", "transA", "transB", "rotary_embedding_dim", "interleaved"),
+				pick[int64](r, 0, 1, 2, 3, -1, 1<<62)),
+			ir.IntsAttr(pick(r, "permA", "permB", "permQ", "permV", "permY", "qkv_hidden_sizes"),
+				pick(r, []int64{0, 1}, []int64{2, 1, 0}, []int64{0, 9}, []int64{1 << 62, 0, 0})...),
 			ir.FloatAttr(pick(r, "scale", "softcap", "alpha", "beta"), pick[float32](r, 0, -1, 2)),
 			equationAttr(pick(r, "bij,bjk,kj", "...,...,...", "bij,bjk->b", "ab"))[0]))
 		return

@@ -11,10 +11,12 @@ import (
 
 // gemms are Gemm and com.microsoft's FusedGemm, which has an activation.
 func gemms() []op.Op {
-	row := op.Op{Shape: gemmShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, States: matMulStates(), Decodes: decodes, Arrange: arrange}
+	row := op.Op{Shape: gemmShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, States: matMulStates(),
+		Decodes: decodes, Arrange: arrange}
 	fused := row
 	row.Since, fused.Since = 7, 1
-	return append(sameRow(row, []ir.OpID{{Type: "Gemm"}}), sameRow(fused, []ir.OpID{{Domain: microsoft, Type: "FusedGemm"}})...)
+	return append(sameRow(row, []ir.OpID{{Type: "Gemm"}}),
+		sameRow(fused, []ir.OpID{{Domain: microsoft, Type: "FusedGemm"}})...)
 }
 
 // gemmShape is ONNX Gemm's: Y = alpha·A'·B' + beta·C, where C broadcasts to M×N.

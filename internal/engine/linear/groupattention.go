@@ -14,12 +14,13 @@ import (
 // key head.
 type groupAttention struct {
 	contribAttention
-	dt            ir.DType
-	caches        ir.DType // of the past and present keys and values: dt, or Int8
-	kvHeads       int
-	cache         kvCache    // the present one
-	sliding       bool       // the caches hold the last positions only
-	staged        kvCache    // keys, or values, that the queries can attend to: cache, or with sliding all past ones followed by the new ones
+	dt      ir.DType
+	caches  ir.DType // of the past and present keys and values: dt, or Int8
+	kvHeads int
+	cache   kvCache // the present one
+	sliding bool    // the caches hold the last positions only
+	// keys, or values, that the queries can attend to: cache, or with sliding all past ones followed by the new ones
+	staged        kvCache
 	firstCall     bool       // all tokens are new
 	keys, values  headLayout // of the new tokens
 	rotates       bool
@@ -56,7 +57,8 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &groupAttention{dt: q.DType, caches: q.DType, window: n.Int("local_window_size", -1), bidirectional: !n.Bool("causal", true), sliding: n.Bool("sliding_window_cache", false)}
+	p := &groupAttention{dt: q.DType, caches: q.DType, window: n.Int("local_window_size", -1),
+		bidirectional: !n.Bool("causal", true), sliding: n.Bool("sliding_window_cache", false)}
 	if err := p.supported(n, in); err != nil {
 		return nil, err
 	}
@@ -70,7 +72,8 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 		if len(b.Shape) != 4 {
 			return nil, fmt.Errorf("input attention_bias is %s, want four axes", b)
 		}
-		if p.bias, err = maskOf(b, [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.total)}, false); err != nil {
+		if p.bias, err = maskOf(b, [4]int64{int64(p.batch), int64(p.heads), int64(p.Queries), int64(p.total)},
+			false); err != nil {
 			return nil, err
 		}
 	}
@@ -90,8 +93,9 @@ func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
 		p.caches = ir.Int8
 	}
 	own := map[int]ir.DType{
-		groupLengths: ir.Int32, groupTotal: ir.Int32, groupPositions: ir.Int64, groupPastKey: p.caches, groupPastValue: p.caches,
-		groupKeyScale: ir.Float, groupValueScale: ir.Float,
+		groupLengths: ir.Int32, groupTotal: ir.Int32, groupPositions: ir.Int64, groupPastKey: p.caches,
+		groupPastValue: p.caches,
+		groupKeyScale:  ir.Float, groupValueScale: ir.Float,
 	}
 	for i, a := range in {
 		want, ok := own[i]
@@ -176,7 +180,8 @@ func (p *groupAttention) operands(n *op.Node, in []*ir.Array) error {
 func (p *groupAttention) tokens(in []*ir.Array) error {
 	lengths, total := op.Opt(in, groupLengths), op.Opt(in, groupTotal)
 	if lengths == nil || total == nil || lengths.Elems() != int64(p.batch) || total.Elems() != 1 {
-		return fmt.Errorf("inputs seqlens_k %v and total_sequence_length %v must have %d elements and 1", lengths, total, p.batch)
+		return fmt.Errorf("inputs seqlens_k %v and total_sequence_length %v must have %d elements and 1", lengths,
+			total, p.batch)
 	}
 	p.cache = kvCache{batch: p.batch, heads: p.kvHeads, size: p.Size, new: p.Queries}
 	key, value := op.Opt(in, groupPastKey), op.Opt(in, groupPastValue)
@@ -221,7 +226,8 @@ func (p *groupAttention) rotation(n *op.Node, in []*ir.Array) error {
 		return nil
 	}
 	cos, sin := op.Opt(in, groupCos), op.Opt(in, groupSin)
-	if cos == nil || sin == nil || cos.String() != sin.String() || len(cos.Shape) != 2 || 2*cos.Shape[1] > int64(p.Size) {
+	if cos == nil || sin == nil || cos.String() != sin.String() || len(cos.Shape) != 2 ||
+		2*cos.Shape[1] > int64(p.Size) {
 		return fmt.Errorf("inputs cos_cache %v and sin_cache %v do not match heads of %d elements", cos, sin, p.Size)
 	}
 	if ids := op.Opt(in, groupPositions); ids != nil && ids.Elems() != int64(p.batch)*int64(p.Queries) {
@@ -260,10 +266,12 @@ func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory)
 	if p.rotates {
 		m.cos, m.sin = load[float32](s, in[groupCos]), load[float32](s, in[groupSin])
 		tokens := int64(p.batch) * int64(p.Queries)
-		m.turnedQ, m.turnedK = take[float32](s, tokens*int64(p.heads*p.Size)), take[float32](s, tokens*int64(p.kvHeads*p.Size))
+		m.turnedQ, m.turnedK = take[float32](s, tokens*int64(p.heads*p.Size)),
+			take[float32](s, tokens*int64(p.kvHeads*p.Size))
 	}
 	if past := op.Opt(in, groupPastKey); past != nil {
-		m.pastKey, m.pastValue = p.loadCache(s, past, op.Opt(in, groupKeyScale)), p.loadCache(s, in[groupPastValue], op.Opt(in, groupValueScale))
+		m.pastKey, m.pastValue = p.loadCache(s, past, op.Opt(in, groupKeyScale)),
+			p.loadCache(s, in[groupPastValue], op.Opt(in, groupValueScale))
 	}
 	if a := op.Opt(in, groupSink); a != nil {
 		m.sink = load[float32](s, a)
@@ -379,7 +387,8 @@ func runGroup(c *op.Call) error {
 	} else if c.Bool("smooth_softmax", false) {
 		x.sink = func(int) []float32 { return []float32{0} }
 	}
-	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node), Cap: c.Float("softcap", 0), Zeros: true}, x)
+	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node),
+		Cap: c.Float("softcap", 0), Zeros: true}, x)
 	store(out[0], m.y)
 	p.storeCache(out[1], m.key, op.Opt(c.In, groupKeyScale))
 	p.storeCache(out[2], m.value, op.Opt(c.In, groupValueScale))
@@ -473,7 +482,8 @@ func (p *groupAttention) rotate(c *op.Call, m *groupMemory, before []int) error 
 		}
 	}
 	a := angles{cos: m.cos, sin: m.sin, pairs: p.pairs, row: positions}
-	r := rotation{batch: p.batch, tokens: p.Queries, heads: p.heads, size: p.Size, from: p.q, to: p.y, pairs: p.pairs, interleaved: c.Bool("rotary_interleaved", false)}
+	r := rotation{batch: p.batch, tokens: p.Queries, heads: p.heads, size: p.Size, from: p.q, to: p.y, pairs: p.pairs,
+		interleaved: c.Bool("rotary_interleaved", false)}
 	r.run(c.Pool, m.turnedQ, m.q, a)
 	m.q, p.q = m.turnedQ, r.to
 	r.heads, r.from, r.to = p.kvHeads, p.keys, packed(p.kvHeads, p.Queries, p.Size)

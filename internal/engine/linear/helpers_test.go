@@ -24,7 +24,8 @@ type call struct {
 // node is the call as a node of the newest version.
 func (c call) node() optest.Case {
 	return optest.Case{
-		Domain: c.domain, Type: c.op, Version: 1000, In: c.in, Attrs: c.attrs, Consts: c.consts, Outputs: c.outputs, Workers: c.workers,
+		Domain: c.domain, Type: c.op, Version: 1000, In: c.in, Attrs: c.attrs, Consts: c.consts, Outputs: c.outputs,
+		Workers: c.workers,
 	}
 }
 

@@ -4,8 +4,10 @@ import "github.com/mcompress/mcompress/ir"
 
 // integers are the integer types of 8 bits or more.
 var integers = map[ir.DType]integerType{
-	ir.Int8: integerOf[int8](), ir.Int16: integerOf[int16](), ir.Int32: integerOf[int32](), ir.Int64: integerOf[int64](),
-	ir.Uint8: integerOf[uint8](), ir.Uint16: integerOf[uint16](), ir.Uint32: integerOf[uint32](), ir.Uint64: integerOf[uint64](),
+	ir.Int8: integerOf[int8](), ir.Int16: integerOf[int16](), ir.Int32: integerOf[int32](),
+	ir.Int64: integerOf[int64](),
+	ir.Uint8: integerOf[uint8](), ir.Uint16: integerOf[uint16](), ir.Uint32: integerOf[uint32](),
+	ir.Uint64: integerOf[uint64](),
 }
 
 // An integerType converts tensors to and from uint64, keeping signs and the low bits.

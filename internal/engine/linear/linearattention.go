@@ -94,7 +94,8 @@ func linearAttentionOf(n *op.Node, in []*ir.Array) (*linearAttention, error) {
 		if i == inQuery {
 			h = all
 		}
-		if len(a.Shape) != 3 || a.DType != in[0].DType || a.DType != ir.Float && !half(a.DType) || a.Shape[0] != in[0].Shape[0] || a.Shape[1] != in[0].Shape[1] || a.Shape[2]%h != 0 {
+		if len(a.Shape) != 3 || a.DType != in[0].DType || a.DType != ir.Float && !half(a.DType) ||
+			a.Shape[0] != in[0].Shape[0] || a.Shape[1] != in[0].Shape[1] || a.Shape[2]%h != 0 {
 			return nil, fmt.Errorf("input %s is %s, which does not match %d heads or query %s", name, a, h, in[0])
 		}
 		size[i] = a.Shape[2] / h
@@ -102,9 +103,11 @@ func linearAttentionOf(n *op.Node, in []*ir.Array) (*linearAttention, error) {
 	if size[0] != size[1] {
 		return nil, fmt.Errorf("queries have %d elements, keys have %d", size[0], size[1])
 	}
-	p := &linearAttention{batch: int(in[0].Shape[0]), tokens: int(in[0].Shape[1]), heads: int(heads), shared: int(all / heads), key: int(size[1]), value: int(size[2]), state: in[0].DType}
+	p := &linearAttention{batch: int(in[0].Shape[0]), tokens: int(in[0].Shape[1]), heads: int(heads),
+		shared: int(all / heads), key: int(size[1]), value: int(size[2]), state: in[0].DType}
 	if s := op.Opt(in, inState); s != nil {
-		if s.DType != ir.Float && !half(s.DType) || (ir.Spec{DType: s.DType, Shape: p.stateShape()}).String() != s.String() {
+		if s.DType != ir.Float && !half(s.DType) ||
+			(ir.Spec{DType: s.DType, Shape: p.stateShape()}).String() != s.String() {
 			return nil, fmt.Errorf("input past_state is %s, want %v", s, p.stateShape())
 		}
 		p.state = s.DType
@@ -129,7 +132,8 @@ func (p *linearAttention) gate(in []*ir.Array, i int, name string, needed bool, 
 	if a == nil {
 		return 0, nil
 	}
-	if a.DType != in[0].DType || len(a.Shape) != 3 || a.Shape[0] != int64(p.batch) || a.Shape[1] != int64(p.tokens) || a.Shape[2] != sizes[0] && a.Shape[2] != sizes[1] {
+	if a.DType != in[0].DType || len(a.Shape) != 3 || a.Shape[0] != int64(p.batch) || a.Shape[1] != int64(p.tokens) ||
+		a.Shape[2] != sizes[0] && a.Shape[2] != sizes[1] {
 		return 0, fmt.Errorf("input %s is %s, want [%d,%d,%d or %d]", name, a, p.batch, p.tokens, sizes[0], sizes[1])
 	}
 	return int(a.Shape[2]), nil
@@ -157,7 +161,8 @@ type recurrence struct {
 }
 
 func (p *linearAttention) layOut(s *scratch, in, out []*ir.Array) *recurrence {
-	r := &recurrence{linearAttention: p, q: load[float32](s, in[inQuery]), k: load[float32](s, in[inKey]), v: load[float32](s, in[inValue])}
+	r := &recurrence{linearAttention: p, q: load[float32](s, in[inQuery]), k: load[float32](s, in[inKey]),
+		v: load[float32](s, in[inValue])}
 	if p.decays > 0 {
 		r.decay = load[float32](s, in[inDecay])
 	}

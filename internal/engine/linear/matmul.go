@@ -14,7 +14,8 @@ import (
 // matMuls are MatMul and its variants. com.microsoft's FusedMatMul has alpha, transA, transB, transBatchA and
 // transBatchB. mcompress's has bias and residual as inputs 2 and 3, an activation, and permutations of axes.
 func matMuls() []op.Op {
-	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul, States: matMulStates(), Decodes: decodes, Arrange: arrange}
+	row := op.Op{Since: 1, Shape: matMulShape, Run: runMatMul, Work: matMulWork, Prepare: prepareMatMul,
+		States: matMulStates(), Decodes: decodes, Arrange: arrange}
 	return sameRow(row, []ir.OpID{
 		{Type: "MatMul"}, {Domain: microsoft, Type: "FusedMatMul"}, {Domain: microsoft, Type: "TransposeMatMul"},
 		{Domain: microsoft, Type: "FusedMatMulActivation"}, {Domain: "mcompress", Type: "MatMul"},
@@ -85,7 +86,8 @@ func matMulShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	out := ir.Spec{DType: in[0].DType, Shape: p.out}
-	if bias := op.Opt(in, 2); bias != nil && (bias.DType != ir.Float || !slices.Equal(bias.Shape, []int64{int64(p.N)})) {
+	if bias := op.Opt(in, 2); bias != nil && (bias.DType != ir.Float ||
+		!slices.Equal(bias.Shape, []int64{int64(p.N)})) {
 		return nil, fmt.Errorf("input bias is %s for %d columns", bias, p.N)
 	}
 	if r := op.Opt(in, 3); r != nil && r.String() != out.String() {

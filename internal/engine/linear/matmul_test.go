@@ -49,7 +49,8 @@ func TestFusedMatMulTransposes(t *testing.T) {
 	attrs := []*ir.Attr{ir.IntAttr("transA", 1), ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5)}
 	want(t, call{domain: microsoft, op: "FusedMatMul", attrs: attrs, in: []*ir.Array{a, b}}, []int64{2, 4}, half, 0)
 	perms := []*ir.Attr{ir.IntsAttr("permA", 1, 0), ir.IntsAttr("permB", 1, 0), ir.FloatAttr("alpha", 0.5)}
-	want(t, call{domain: "mcompress", op: "MatMul", attrs: perms, in: []*ir.Array{a, b}, consts: []int{1}}, []int64{2, 4}, half, 0)
+	want(t, call{domain: "mcompress", op: "MatMul", attrs: perms, in: []*ir.Array{a, b}, consts: []int{1}},
+		[]int64{2, 4}, half, 0)
 	for _, dt := range []ir.DType{ir.Float, ir.Double} {
 		zero := []*ir.Attr{ir.FloatAttr("alpha", 0)}
 		in := []*ir.Array{steps(dt, 2, 3), steps(dt, 3, 2)}
@@ -72,7 +73,8 @@ func TestFusedMatMulTransposesBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := call{domain: microsoft, op: "FusedMatMul", attrs: []*ir.Attr{ir.IntAttr("transBatchA", 1)}, in: []*ir.Array{x, b}}
+	got := call{domain: microsoft, op: "FusedMatMul", attrs: []*ir.Attr{ir.IntAttr("transBatchA", 1)},
+		in: []*ir.Array{x, b}}
 	want(t, got, []int64{3, 2, 5}, values(plain[0]), 0)
 }
 
@@ -89,16 +91,19 @@ func TestHalvesAreWidened(t *testing.T) {
 	} {
 		for _, dt := range []ir.DType{ir.Float16, ir.BFloat16} {
 			a, b := steps(dt, 2, 40, 300), steps(dt, c.b...)
-			wide := call{domain: "mcompress", op: "MatMul", attrs: c.attrs, in: []*ir.Array{cast(a, ir.Float), cast(b, ir.Float)}}
+			wide := call{domain: "mcompress", op: "MatMul", attrs: c.attrs,
+				in: []*ir.Array{cast(a, ir.Float), cast(b, ir.Float)}}
 			want := values(cast(numbers(ir.Float, []int64{2, 40, 50}, result(t, wide, 0)...), dt))
-			near(t, name, result(t, call{domain: "mcompress", op: "MatMul", attrs: c.attrs, in: []*ir.Array{a, b}, workers: 2}, 0), want, 0)
+			near(t, name, result(t, call{domain: "mcompress", op: "MatMul", attrs: c.attrs, in: []*ir.Array{a, b},
+				workers: 2}, 0), want, 0)
 		}
 	}
 }
 
 func TestGemm(t *testing.T) {
 	bias := []float64{-1, -3.5, -6, 2, -4, -2, -7, 2} // numpy's ½·aᵀ·bᵀ + 2·c
-	attrs := []*ir.Attr{ir.IntAttr("transA", 1), ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2)}
+	attrs := []*ir.Attr{ir.IntAttr("transA", 1), ir.IntAttr("transB", 1), ir.FloatAttr("alpha", 0.5),
+		ir.FloatAttr("beta", 2)}
 	for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16, ir.BFloat16} {
 		in := []*ir.Array{steps(dt, 3, 2), steps(dt, 4, 3), steps(dt, 4)}
 		want(t, call{op: "Gemm", attrs: attrs, in: in}, []int64{2, 4}, bias, 0)
@@ -123,7 +128,8 @@ func TestGemmWithoutOptionalInputs(t *testing.T) {
 	}
 	nan := numbers(ir.Float, []int64{2}, math.NaN(), math.NaN())
 	in := []*ir.Array{steps(ir.Float, 2, 3), steps(ir.Float, 3, 2), nan}
-	want(t, call{op: "Gemm", attrs: []*ir.Attr{ir.FloatAttr("beta", 0)}, in: in}, []int64{2, 2}, []float64{10, 4, 1, 4}, 0)
+	want(t, call{op: "Gemm", attrs: []*ir.Attr{ir.FloatAttr("beta", 0)}, in: in}, []int64{2, 2},
+		[]float64{10, 4, 1, 4}, 0)
 }
 
 func TestFusedGemmActivates(t *testing.T) {
@@ -134,22 +140,26 @@ func TestFusedGemmActivates(t *testing.T) {
 
 func TestFusedMatMulActivates(t *testing.T) {
 	in := []*ir.Array{steps(ir.Float, 2, 3), steps(ir.Float, 3, 2)}
-	attrs := []*ir.Attr{ir.StringAttr("activation", "LeakyRelu"), ir.FloatAttr("activation_alpha", 0.5), ir.FloatAttr("alpha", -1)}
-	want(t, call{domain: microsoft, op: "FusedMatMulActivation", attrs: attrs, in: in}, []int64{2, 2}, []float64{-5, -2, -0.5, -2}, 0)
+	attrs := []*ir.Attr{ir.StringAttr("activation", "LeakyRelu"), ir.FloatAttr("activation_alpha", 0.5),
+		ir.FloatAttr("alpha", -1)}
+	want(t, call{domain: microsoft, op: "FusedMatMulActivation", attrs: attrs, in: in}, []int64{2, 2},
+		[]float64{-5, -2, -0.5, -2}, 0)
 }
 
 func TestInvalidProductsAreErrors(t *testing.T) {
 	x := steps(ir.Float, 2, 3)
 	for name, c := range map[string]call{
-		"inner sizes":  {op: "MatMul", in: []*ir.Array{x, x}},
-		"types":        {op: "MatMul", in: []*ir.Array{x, steps(ir.Double, 3, 2)}},
-		"scalar":       {op: "MatMul", in: []*ir.Array{x, steps(ir.Float)}},
-		"batches":      {op: "MatMul", in: []*ir.Array{steps(ir.Float, 2, 1, 3), steps(ir.Float, 3, 3, 1)}},
-		"missing":      {op: "MatMul", in: []*ir.Array{x, nil}},
-		"bias":         {op: "Gemm", in: []*ir.Array{x, steps(ir.Float, 3, 2), steps(ir.Float, 3)}},
-		"rank":         {op: "Gemm", in: []*ir.Array{x, steps(ir.Float, 1, 3, 2)}},
-		"order":        {domain: "mcompress", op: "MatMul", attrs: []*ir.Attr{ir.IntsAttr("permA", 0, 0)}, in: []*ir.Array{x, x}},
-		"activation":   {domain: microsoft, op: "FusedGemm", attrs: []*ir.Attr{ir.StringAttr("activation", "Foo")}, in: []*ir.Array{x, steps(ir.Float, 3, 2)}},
+		"inner sizes": {op: "MatMul", in: []*ir.Array{x, x}},
+		"types":       {op: "MatMul", in: []*ir.Array{x, steps(ir.Double, 3, 2)}},
+		"scalar":      {op: "MatMul", in: []*ir.Array{x, steps(ir.Float)}},
+		"batches":     {op: "MatMul", in: []*ir.Array{steps(ir.Float, 2, 1, 3), steps(ir.Float, 3, 3, 1)}},
+		"missing":     {op: "MatMul", in: []*ir.Array{x, nil}},
+		"bias":        {op: "Gemm", in: []*ir.Array{x, steps(ir.Float, 3, 2), steps(ir.Float, 3)}},
+		"rank":        {op: "Gemm", in: []*ir.Array{x, steps(ir.Float, 1, 3, 2)}},
+		"order": {domain: "mcompress", op: "MatMul", attrs: []*ir.Attr{ir.IntsAttr("permA", 0, 0)},
+			in: []*ir.Array{x, x}},
+		"activation": {domain: microsoft, op: "FusedGemm", attrs: []*ir.Attr{ir.StringAttr("activation", "Foo")},
+			in: []*ir.Array{x, steps(ir.Float, 3, 2)}},
 		"negative":     {op: "MatMul", in: []*ir.Array{{DType: ir.Float, Shape: []int64{-1, 3}}, x}},
 		"not a number": {op: "MatMul", in: []*ir.Array{steps(ir.Int8, 2, 3), steps(ir.Int8, 3, 2)}},
 	} {

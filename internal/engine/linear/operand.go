@@ -44,7 +44,8 @@ func operandOf(n *op.Node, name string, a *ir.Array) (operand, error) {
 		slices.Reverse(shape[last-1:])
 		slices.Reverse(strides[last-1:])
 	}
-	return operand{int(shape[last-1]), int(shape[last]), int(strides[last-1]), int(strides[last]), shape[:last-1], strides[:last-1]}, nil
+	return operand{int(shape[last-1]), int(shape[last]), int(strides[last-1]), int(strides[last]), shape[:last-1],
+		strides[:last-1]}, nil
 }
 
 // vector is a tensor of rank 1: a row as left operand, a column as right one.

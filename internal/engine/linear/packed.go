@@ -40,7 +40,8 @@ func (o operand) packed(f *gemm.FloatProduct, b op.Packed, at int) {
 // decoded are the panels of the matrix whose first element is at offset at of packed constant b.
 func (o operand) decoded(b op.Packed, at int) gemm.Panels[float32] {
 	return func(dst []float32, k0, k1, n0, n1 int) {
-		p := op.Part{At: at + k0*o.row + n0*o.col, Stride: o.row, Rows: k1 - k0, Cols: n1 - n0, DstRow: kernel.GemmPanel, DstCol: 1}
+		p := op.Part{At: at + k0*o.row + n0*o.col, Stride: o.row, Rows: k1 - k0, Cols: n1 - n0,
+			DstRow: kernel.GemmPanel, DstCol: 1}
 		if o.col != 1 {
 			p.Stride, p.Rows, p.Cols, p.DstRow, p.DstCol = o.col, n1-n0, k1-k0, 1, kernel.GemmPanel
 		}

@@ -18,7 +18,8 @@ func rotaries() []op.Op {
 	}
 	return []op.Op{
 		row(ir.OpID{Type: "RotaryEmbedding"}, 23, rotaryPorts{cos: 1, sin: 2, positions: 3}),
-		row(ir.OpID{Domain: microsoft, Type: "RotaryEmbedding"}, 1, rotaryPorts{positions: 1, cos: 2, sin: 3, microsoft: true}),
+		row(ir.OpID{Domain: microsoft, Type: "RotaryEmbedding"}, 1,
+			rotaryPorts{positions: 1, cos: 2, sin: 3, microsoft: true}),
 	}
 }
 
@@ -164,7 +165,8 @@ func rowsOf(r *rotation, ids, cos *ir.Array) (func(token int) int, error) {
 	if len(ids.Shape) == 1 {
 		from := positions[0]
 		if r.tokens > 0 && (from < 0 || from > rows-int64(r.tokens)) {
-			return nil, fmt.Errorf("%d tokens from position %d on exceed the %d rows of cos_cache", r.tokens, from, rows)
+			return nil, fmt.Errorf("%d tokens from position %d on exceed the %d rows of cos_cache", r.tokens, from,
+				rows)
 		}
 		return func(token int) int { return int(from) + token%r.tokens }, nil
 	}

@@ -41,7 +41,8 @@ func selfOf(n *op.Node, in []*ir.Array) (*selfAttention, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(x.Shape) != 3 || len(w.Shape) != 2 || x.Shape[2] != w.Shape[0] || x.DType != w.DType || x.DType != ir.Float && !half(x.DType) {
+	if len(x.Shape) != 3 || len(w.Shape) != 2 || x.Shape[2] != w.Shape[0] || x.DType != w.DType ||
+		x.DType != ir.Float && !half(x.DType) {
 		return nil, fmt.Errorf("inputs %s and weights %s do not match", x, w)
 	}
 	if n.Bool("do_rotary", false) || n.Bool("past_present_share_buffer", false) || op.Opt(in, selfPastLength) != nil {
@@ -51,7 +52,8 @@ func selfOf(n *op.Node, in []*ir.Array) (*selfAttention, error) {
 	if sizes == nil {
 		sizes = []int64{w.Shape[1] / 3, w.Shape[1] / 3, w.Shape[1] / 3}
 	}
-	if heads <= 0 || len(sizes) != 3 || !divides(heads, sizes) || sizes[0] != sizes[1] || sizes[0]+sizes[1]+sizes[2] != w.Shape[1] {
+	if heads <= 0 || len(sizes) != 3 || !divides(heads, sizes) || sizes[0] != sizes[1] ||
+		sizes[0]+sizes[1]+sizes[2] != w.Shape[1] {
 		return nil, fmt.Errorf("input weights %s does not match Q, K and V of %d heads with sizes %v", w, heads, sizes)
 	}
 	if b := op.Opt(in, selfBias); b != nil && (b.DType != x.DType || len(b.Shape) != 1 || b.Shape[0] != w.Shape[1]) {
@@ -96,7 +98,8 @@ func (p *selfAttention) pastOf(in []*ir.Array, batch, heads, size, value int) er
 		return nil
 	}
 	s := past.Shape
-	if past.DType != p.dt || len(s) != 5 || s[0] != 2 || s[1] != int64(batch) || s[2] != int64(heads) || s[4] != int64(size) || size != value {
+	if past.DType != p.dt || len(s) != 5 || s[0] != 2 || s[1] != int64(batch) || s[2] != int64(heads) ||
+		s[4] != int64(size) || size != value {
 		return fmt.Errorf("input past is %s, want [2,%d,%d,past,%d]", past, batch, heads, size)
 	}
 	p.past = int(s[3])

@@ -15,7 +15,8 @@ func TestRotaryEmbeddingRotatesPairs(t *testing.T) {
 		cos, sin := numbers(dt, []int64{2, 2}, 1, 1, 0, 0), numbers(dt, []int64{2, 2}, 0, 0, 1, 1)
 		at := func(position int64, more ...*ir.Attr) call {
 			attrs := append(more, ir.IntAttr("num_heads", 1), ir.IntAttr("rotary_embedding_dim", 4))
-			return call{op: "RotaryEmbedding", attrs: attrs, in: []*ir.Array{x, cos, sin, ir.ArrayOf([]int64{position}, 1, 1)}}
+			return call{op: "RotaryEmbedding", attrs: attrs,
+				in: []*ir.Array{x, cos, sin, ir.ArrayOf([]int64{position}, 1, 1)}}
 		}
 		want(t, at(0), x.Shape, []float64{1, 2, 3, 4, 5, 6}, 0)
 		want(t, at(1), x.Shape, []float64{-3, -4, 1, 2, 5, 6}, 0)
@@ -31,7 +32,8 @@ func TestRotaryEmbeddingPositions(t *testing.T) {
 	x, cos, sin := waves(ir.Float, 1, 1, 2, 3, 4), waves(ir.Float, 2, 3, 2), waves(ir.Float, 3, 3, 2)
 	ids := ir.ArrayOf([]int64{0, 1, 2}, 1, 3)
 	want := result(t, call{op: "RotaryEmbedding", in: []*ir.Array{x, cos, sin, ids}}, 0)
-	rows := []*ir.Array{x, {DType: ir.Float, Shape: []int64{1, 3, 2}, Data: cos.Data}, {DType: ir.Float, Shape: []int64{1, 3, 2}, Data: sin.Data}}
+	rows := []*ir.Array{x, {DType: ir.Float, Shape: []int64{1, 3, 2}, Data: cos.Data},
+		{DType: ir.Float, Shape: []int64{1, 3, 2}, Data: sin.Data}}
 	near(t, "rows", result(t, call{op: "RotaryEmbedding", in: rows}, 0), want, 0)
 	begin := []*ir.Array{x, ir.ArrayOf([]int64{0}, 1), cos, sin}
 	near(t, "beginning", result(t, call{domain: microsoft, op: "RotaryEmbedding", in: begin}, 0), want, 0)
@@ -39,9 +41,11 @@ func TestRotaryEmbeddingPositions(t *testing.T) {
 
 // With states of one element: S = e^g·S + b·k·(v - e^g·S·k), y = scale·S·q.
 func TestLinearAttentionRules(t *testing.T) {
-	q, k, v, g, b := []float64{1, 2, 3}, []float64{0.5, -1, 2}, []float64{3, 4, -1}, []float64{-0.5, 0, -1}, []float64{0.5, 1, 0.25}
+	q, k, v, g, b := []float64{1, 2, 3}, []float64{0.5, -1, 2}, []float64{3, 4, -1}, []float64{-0.5, 0, -1},
+		[]float64{0.5, 1, 0.25}
 	at := func(x []float64) *ir.Array { return numbers(ir.Float, []int64{1, 3, 1}, x...) }
-	for rule, has := range map[string][2]bool{"linear": {}, "gated": {true, false}, "delta": {false, true}, "gated_delta": {true, true}} {
+	for rule, has := range map[string][2]bool{"linear": {}, "gated": {true, false}, "delta": {false, true},
+		"gated_delta": {true, true}} {
 		in := []*ir.Array{at(q), at(k), at(v), numbers(ir.Float, []int64{1, 1, 1, 1}, 0.75), nil, nil}
 		s, y := 0.75, []float64{}
 		if has[0] {
@@ -93,7 +97,8 @@ func TestStatesAreCarriedOver(t *testing.T) {
 		return numbers(a.DType, shape, x...)
 	}
 	t.Run("LinearAttention", func(t *testing.T) {
-		in := []*ir.Array{waves(ir.Float, 1, 2, 5, 8), waves(ir.Float, 2, 2, 5, 4), waves(ir.Float, 3, 2, 5, 6), nil, waves(ir.Float, 4, 2, 5, 4), waves(ir.Float, 5, 2, 5, 1)}
+		in := []*ir.Array{waves(ir.Float, 1, 2, 5, 8), waves(ir.Float, 2, 2, 5, 4), waves(ir.Float, 3, 2, 5, 6), nil,
+			waves(ir.Float, 4, 2, 5, 4), waves(ir.Float, 5, 2, 5, 1)}
 		c := call{op: "LinearAttention", attrs: headAttrs(4, 2), in: in, outputs: 2, workers: 2}
 		whole, state := result(t, c, 0), result(t, c, 1)
 		var last []*ir.Array
@@ -118,7 +123,8 @@ func TestStatesAreCarriedOver(t *testing.T) {
 	})
 	t.Run("CausalConvWithState", func(t *testing.T) {
 		x, w, b := waves(ir.Float, 1, 2, 3, 7), waves(ir.Float, 2, 3, 1, 4), waves(ir.Float, 3, 3)
-		c := call{op: "CausalConvWithState", attrs: []*ir.Attr{ir.StringAttr("activation", "silu")}, in: []*ir.Array{x, w, b}, outputs: 2}
+		c := call{op: "CausalConvWithState", attrs: []*ir.Attr{ir.StringAttr("activation", "silu")},
+			in: []*ir.Array{x, w, b}, outputs: 2}
 		whole, state := result(t, c, 0), result(t, c, 1)
 		c.in[0] = cut(x, 2, 0, 6)
 		first, err := c.run()
@@ -134,7 +140,8 @@ func TestStatesAreCarriedOver(t *testing.T) {
 // y[t] = 10 + 3·x[t-2] + 2·x[t-1] + x[t], with zeros before the first.
 func TestCausalConv(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Float, ir.Float16, ir.BFloat16} {
-		in := []*ir.Array{numbers(dt, []int64{1, 1, 4}, 1, 2, 3, 4), numbers(dt, []int64{1, 1, 3}, 3, 2, 1), numbers(dt, []int64{1}, 10)}
+		in := []*ir.Array{numbers(dt, []int64{1, 1, 4}, 1, 2, 3, 4), numbers(dt, []int64{1, 1, 3}, 3, 2, 1),
+			numbers(dt, []int64{1}, 10)}
 		c := call{op: "CausalConvWithState", in: in, outputs: 2}
 		want(t, c, []int64{1, 1, 4}, []float64{11, 14, 20, 26}, 0)
 		near(t, "state", result(t, c, 1), []float64{3, 4}, 0)
@@ -142,13 +149,15 @@ func TestCausalConv(t *testing.T) {
 }
 
 func TestSwiGLU(t *testing.T) {
-	for dt, within := range map[ir.DType]float64{ir.Double: 1e-15, ir.Float: 1e-6, ir.Float16: 2e-3, ir.BFloat16: 2e-2} {
+	for dt, within := range map[ir.DType]float64{ir.Double: 1e-15, ir.Float: 1e-6, ir.Float16: 2e-3,
+		ir.BFloat16: 2e-2} {
 		a, b := waves(dt, 1, 1000), waves(dt, 2, 1000)
 		x, y := values(a), values(b)
 		for i := range x {
 			x[i] = x[i] / (1 + math.Exp(-1.5*x[i])) * y[i]
 		}
-		want(t, call{op: "SwiGLU", attrs: []*ir.Attr{ir.FloatAttr("alpha", 1.5)}, in: []*ir.Array{a, b}, workers: 2}, []int64{1000}, x, within)
+		want(t, call{op: "SwiGLU", attrs: []*ir.Attr{ir.FloatAttr("alpha", 1.5)}, in: []*ir.Array{a, b}, workers: 2},
+			[]int64{1000}, x, within)
 	}
 	if _, err := (call{op: "SwiGLU", in: []*ir.Array{waves(ir.Float, 1, 2), waves(ir.Float, 1, 1)}}).run(); err == nil {
 		t.Error("no error for shapes that differ")

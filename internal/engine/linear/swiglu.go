@@ -39,7 +39,8 @@ func runSwiGLU(c *op.Call) error {
 		case ir.Double:
 			swish64(c, from, to, float64(alpha))
 		case ir.Float:
-			y, a, b := ir.View[float32](c.Out[0])[from:to], ir.View[float32](c.In[0])[from:to], ir.View[float32](c.In[1])[from:to]
+			y, a, b := ir.View[float32](c.Out[0])[from:to], ir.View[float32](c.In[0])[from:to],
+				ir.View[float32](c.In[1])[from:to]
 			for at := range blocksOf(len(y)) {
 				end := min(at+swishBlock, len(y))
 				swish(y[at:end], a[at:end], b[at:end], alpha)

@@ -38,7 +38,8 @@ func newFold(n *op.Node, in []*ir.Array) (*ir.Array, *fold, error) {
 	if len(a.Shape) != 3 || rank < 1 || len(f.block) != rank {
 		return nil, nil, fmt.Errorf("input %s, image_shape %v and block_shape %v do not match", a, f.image, f.block)
 	}
-	f.strides, f.pads, f.dilations = orOnes(n, "strides", rank, 1), orOnes(n, "pads", 2*rank, 0), orOnes(n, "dilations", rank, 1)
+	f.strides, f.pads, f.dilations = orOnes(n, "strides", rank, 1), orOnes(n, "pads", 2*rank, 0),
+		orOnes(n, "dilations", rank, 1)
 	if err := f.check(); err != nil {
 		return nil, nil, err
 	}
@@ -65,7 +66,8 @@ func orOnes(n *op.Node, name string, count int, def int64) []int64 {
 func (f *fold) check() error {
 	rank := len(f.image)
 	if len(f.strides) != rank || len(f.pads) != 2*rank || len(f.dilations) != rank {
-		return fmt.Errorf("strides %v, pads %v or dilations %v do not have %d axes", f.strides, f.pads, f.dilations, rank)
+		return fmt.Errorf("strides %v, pads %v or dilations %v do not have %d axes", f.strides, f.pads, f.dilations,
+			rank)
 	}
 	for _, shape := range [][]int64{f.image, f.block} {
 		if err := (ir.Spec{Shape: shape}).Valid(); err != nil {
@@ -74,7 +76,8 @@ func (f *fold) check() error {
 	}
 	for i, size := range f.image {
 		before, after := f.pads[i], f.pads[rank+i]
-		if f.strides[i] < 1 || f.dilations[i] < 1 || f.dilations[i] > maxPad || before < 0 || after < 0 || max(before, after) > maxPad {
+		if f.strides[i] < 1 || f.dilations[i] < 1 || f.dilations[i] > maxPad || before < 0 || after < 0 ||
+			max(before, after) > maxPad {
 			return fmt.Errorf("strides %v, pads %v or dilations %v are out of range", f.strides, f.pads, f.dilations)
 		}
 		if f.block[i] > 0 && f.dilations[i] > maxPad/f.block[i] {

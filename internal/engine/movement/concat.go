@@ -40,7 +40,8 @@ func concatenated(in []*ir.Array, axis int64) (ir.Spec, error) {
 			return ir.Spec{}, err
 		}
 		if a.DType != first.DType || !fits(a.Shape, first.Shape, at) {
-			return ir.Spec{}, fmt.Errorf("input %d is %s, which cannot be concatenated with %s along axis %d", i, a, first, at)
+			return ir.Spec{}, fmt.Errorf("input %d is %s, which cannot be concatenated with %s along axis %d", i, a,
+				first, at)
 		}
 		shape[at] += a.Shape[at]
 		if err := (ir.Spec{Shape: shape}).Valid(); err != nil {

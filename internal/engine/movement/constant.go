@@ -12,7 +12,8 @@ import (
 func fills() []op.Op {
 	return []op.Op{
 		{Type: "Constant", Since: 1, Shape: constantShape, Run: runConstant},
-		{Type: "ConstantOfShape", Since: 9, Shape: constantOfShapeShape, Run: runConstantOfShape, Pack: packConstantOfShape, Packs: true},
+		{Type: "ConstantOfShape", Since: 9, Shape: constantOfShapeShape, Run: runConstantOfShape,
+			Pack: packConstantOfShape, Packs: true},
 		{Type: "EyeLike", Since: 9, OfShape: true, Shape: eyeLikeShape, Run: runEyeLike},
 		{Type: "OneHot", Since: 9, Shape: oneHotShape, Run: runOneHot},
 		{Type: "Trilu", Since: 14, Shape: triluShape, Run: runTrilu, InPlace: []int{0}},
@@ -113,7 +114,8 @@ func eyeLikeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 func unit(dt ir.DType) (*ir.Array, error) {
 	bits, ok := map[ir.DType]uint64{
 		ir.Float: 0x3f800000, ir.Double: 0x3ff0000000000000, ir.Float16: 0x3c00, ir.BFloat16: 0x3f80,
-		ir.Int8: 1, ir.Int16: 1, ir.Int32: 1, ir.Int64: 1, ir.Uint8: 1, ir.Uint16: 1, ir.Uint32: 1, ir.Uint64: 1, ir.Bool: 1,
+		ir.Int8: 1, ir.Int16: 1, ir.Int32: 1, ir.Int64: 1, ir.Uint8: 1, ir.Uint16: 1, ir.Uint32: 1, ir.Uint64: 1,
+		ir.Bool: 1,
 	}[dt]
 	if !ok {
 		return nil, fmt.Errorf("%s is not a numeric type", dt)

@@ -108,7 +108,8 @@ func TestRanges(t *testing.T) {
 		{"Range", 11, nil, of(ir.Float, 0, 1, 0.3), f32(0, 0.3, 2*float32(0.3), 3*float32(0.3))},
 		{"Range", 11, nil, of(ir.Double, 1, 0, -0.5), numbers(ir.Double, 1, 0.5)},
 		{"Range", 27, nil, of(ir.Float16, 2048, 2052, 1), numbers(ir.Float16, 2048, 2049, 2050, 2051)},
-		{"Range", 11, nil, in(scalarOf(math.MaxInt64-1), scalarOf(math.MaxInt64), scalarOf(math.MaxInt64)), vec(math.MaxInt64 - 1)},
+		{"Range", 11, nil, in(scalarOf(math.MaxInt64-1), scalarOf(math.MaxInt64), scalarOf(math.MaxInt64)),
+			vec(math.MaxInt64 - 1)},
 		{"Range", 11, nil, in(scalarOf(0), scalarOf(math.MinInt64), scalarOf(math.MinInt64)), vec(0)},
 		{"Range", 11, nil, of(ir.Int64, 0, 1, 0), nil},
 		{"Range", 11, nil, of(ir.Float, 0, 1, 0), nil},
@@ -124,7 +125,8 @@ func TestCol2Im(t *testing.T) {
 	check(t, []example{
 		{"Col2Im", 18, nil, in(x, vec(3, 1), vec(2, 1)), dims(1, 1, 3, 1)(1, 12, 20)},
 		{"Col2Im", 18, attrs(nums("strides", 2, 1)), in(x, vec(4, 1), vec(2, 1)), dims(1, 1, 4, 1)(1, 10, 2, 20)},
-		{"Col2Im", 18, attrs(nums("pads", 1, 0, 1, 0), nums("dilations", 2, 1)), in(x, vec(2, 1), vec(2, 1)), dims(1, 1, 2, 1)(2, 10)},
+		{"Col2Im", 18, attrs(nums("pads", 1, 0, 1, 0), nums("dilations", 2, 1)), in(x, vec(2, 1), vec(2, 1)),
+			dims(1, 1, 2, 1)(2, 10)},
 		{"Col2Im", 18, nil, in(x, vec(4, 1), vec(2, 1)), nil},
 		{"Col2Im", 18, nil, in(x, vec(1, 1), vec(2, 1)), nil},
 		{"Col2Im", 18, attrs(nums("strides", 0, 1)), in(x, vec(3, 1), vec(2, 1)), nil},
@@ -134,12 +136,14 @@ func TestCol2Im(t *testing.T) {
 // The boxes of the specification's tests: the second and third overlap almost completely, and so do the fourth and
 // fifth.
 func TestNonMaxSuppression(t *testing.T) {
-	boxes := ir.ArrayOf([]float32{0, 0, 1, 1, 0, 0.1, 1, 1.1, 0, -0.1, 1, 0.9, 0, 10, 1, 11, 0, 10.1, 1, 11.1, 0, 100, 1, 101}, 1, 6, 4)
+	boxes := ir.ArrayOf([]float32{0, 0, 1, 1, 0, 0.1, 1, 1.1, 0, -0.1, 1, 0.9, 0, 10, 1, 11, 0, 10.1, 1, 11.1, 0, 100,
+		1, 101}, 1, 6, 4)
 	scores := ir.ArrayOf([]float32{0.9, 0.75, 0.6, 0.95, 0.5, 0.3}, 1, 1, 6)
 	half := lone(ir.Float, 0.5)
 	check(t, []example{
 		{"NonMaxSuppression", 10, nil, in(boxes, scores, vec(3), half), dims(3, 3)(0, 0, 3, 0, 0, 0, 0, 0, 5)},
-		{"NonMaxSuppression", 11, nil, in(boxes, scores, scalarOf(3), half, lone(ir.Float, 0.4)), dims(2, 3)(0, 0, 3, 0, 0, 0)},
+		{"NonMaxSuppression", 11, nil, in(boxes, scores, scalarOf(3), half, lone(ir.Float, 0.4)),
+			dims(2, 3)(0, 0, 3, 0, 0, 0)},
 		{"NonMaxSuppression", 11, nil, in(boxes, scores, scalarOf(1), half), dims(1, 3)(0, 0, 3)},
 		{"NonMaxSuppression", 11, nil, in(boxes, scores), count(0, 3)},
 		{"NonMaxSuppression", 11, nil, in(boxes, scores, scalarOf(3), lone(ir.Float, 2)), nil},

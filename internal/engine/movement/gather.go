@@ -12,7 +12,8 @@ import (
 // gathers read at the positions given by an input. Work holds these positions.
 func gathers() []op.Op {
 	return []op.Op{
-		{Type: "Gather", Since: 1, Shape: gatherShape, Run: runGather, Work: wordEach(1), Rows: gathersRows, Pack: packGather, Packs: true, Decodes: decodesGather},
+		{Type: "Gather", Since: 1, Shape: gatherShape, Run: runGather, Work: wordEach(1), Rows: gathersRows,
+			Pack: packGather, Packs: true, Decodes: decodesGather},
 		{Type: "GatherElements", Since: 11, Shape: gatherElementsShape, Run: runGatherElements, Work: wordEach(1)},
 		{Type: "GatherND", Since: 11, Shape: gatherNDShape, Run: runGatherND, Work: wordEach(1)},
 	}
@@ -125,7 +126,8 @@ func runGather(c *op.Call) error {
 
 // gathersRows reports whether rows of whole bytes are gathered, as in an embedding lookup.
 func gathersRows(n *op.Node, table *ir.Array) bool {
-	return n.Int("axis", 0) == 0 && len(table.Shape) > 0 && table.DType != ir.String && op.Product(table.Shape[1:])*table.DType.Bits()%8 == 0
+	return n.Int("axis", 0) == 0 && len(table.Shape) > 0 && table.DType != ir.String &&
+		op.Product(table.Shape[1:])*table.DType.Bits()%8 == 0
 }
 
 // readRows reads the rows at these positions. Rows that are adjacent in source and destination are read at once.

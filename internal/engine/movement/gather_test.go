@@ -38,8 +38,10 @@ func TestGathers(t *testing.T) {
 func TestScatters(t *testing.T) {
 	add := attrs(word("reduction", "add"))
 	check(t, []example{
-		{"Scatter", 9, attrs(num("axis", 1)), in(dims(1, 3)(0, 0, 0), dims(1, 2)(2, 0), dims(1, 2)(7, 8)), dims(1, 3)(8, 0, 7)},
-		{"ScatterElements", 11, nil, in(dims(2, 2)(0, 0, 0, 0), dims(1, 2)(-1, 0), dims(1, 2)(7, 8)), dims(2, 2)(0, 8, 7, 0)},
+		{"Scatter", 9, attrs(num("axis", 1)), in(dims(1, 3)(0, 0, 0), dims(1, 2)(2, 0), dims(1, 2)(7, 8)),
+			dims(1, 3)(8, 0, 7)},
+		{"ScatterElements", 11, nil, in(dims(2, 2)(0, 0, 0, 0), dims(1, 2)(-1, 0), dims(1, 2)(7, 8)),
+			dims(2, 2)(0, 8, 7, 0)},
 		{"ScatterElements", 16, add, in(vec(1, 1), vec(1, 1), vec(5, 6)), vec(1, 12)},
 		{"ScatterElements", 18, attrs(word("reduction", "max")), in(vec(5, 5), vec(0, 1), vec(4, 6)), vec(5, 6)},
 		{"ScatterElements", 18, attrs(word("reduction", "min")), in(vec(5, 5), vec(0, 1), vec(4, 6)), vec(4, 5)},
@@ -65,14 +67,16 @@ func TestReducedHalvesAreRounded(t *testing.T) {
 		number.Write(data, 0, []float64{large})
 		number.Write(updates, 0, []float64{1, 1})
 		number.Write(want, 0, []float64{large})
-		check(t, []example{{"ScatterElements", 16, attrs(word("reduction", "add")), in(data, vec(0, 0), updates), want}})
+		check(t, []example{{"ScatterElements", 16, attrs(word("reduction", "add")), in(data, vec(0, 0), updates),
+			want}})
 	}
 }
 
 // A sum of bools is or, a product is and (NumPy).
 func TestReducedBools(t *testing.T) {
 	for reduction, want := range map[string][]byte{"add": {1, 1}, "mul": {0, 1}, "max": {1, 1}, "min": {0, 1}} {
-		got, err := run("ScatterElements", 18, 1, attrs(word("reduction", reduction)), as(ir.Bool, vec(0, 1)), vec(0, 1), as(ir.Bool, vec(1, 1)))
+		got, err := run("ScatterElements", 18, 1, attrs(word("reduction", reduction)), as(ir.Bool, vec(0, 1)),
+			vec(0, 1), as(ir.Bool, vec(1, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +108,8 @@ func TestCompressAndReverseSequence(t *testing.T) {
 		{"Compress", 9, nil, in(count(1), yes(1, 1)), nil},
 		{"Compress", 9, nil, in(count(1), vec(1)), nil},
 		{"ReverseSequence", 10, nil, in(count(3, 2), vec(3, 2)), dims(3, 2)(4, 3, 2, 1, 0, 5)},
-		{"ReverseSequence", 10, attrs(num("batch_axis", 0), num("time_axis", 1)), in(count(2, 3), vec(0, 2)), dims(2, 3)(0, 1, 2, 4, 3, 5)},
+		{"ReverseSequence", 10, attrs(num("batch_axis", 0), num("time_axis", 1)), in(count(2, 3), vec(0, 2)),
+			dims(2, 3)(0, 1, 2, 4, 3, 5)},
 		{"ReverseSequence", 10, nil, in(count(3, 2), vec(4, 2)), nil},
 		{"ReverseSequence", 10, attrs(num("batch_axis", 0)), in(count(3, 2), vec(1, 1, 1)), nil},
 	})
@@ -132,7 +137,8 @@ func TestSequences(t *testing.T) {
 		{"SplitToSequence", 11, attrs(num("keepdims", 0)), in(vec(1, 2)), sequence(scalarOf(1), scalarOf(2))},
 		{"SplitToSequence", 11, nil, in(vec(1, 2, 3), vec(1, 1)), nil},
 		{"ConcatFromSequence", 11, attrs(num("axis", 0)), in(s), vec(1, 2, 3)},
-		{"ConcatFromSequence", 11, attrs(num("axis", -1), num("new_axis", 1)), in(sequence(vec(1, 2), vec(3, 4))), dims(2, 2)(1, 3, 2, 4)},
+		{"ConcatFromSequence", 11, attrs(num("axis", -1), num("new_axis", 1)), in(sequence(vec(1, 2), vec(3, 4))),
+			dims(2, 2)(1, 3, 2, 4)},
 		{"ConcatFromSequence", 11, attrs(num("axis", 0)), in(sequence()), nil},
 		{"ConcatFromSequence", 11, attrs(num("axis", 0), num("new_axis", 1)), in(s), nil},
 		{"Optional", 15, nil, nil, &ir.Array{Kind: ir.None}},

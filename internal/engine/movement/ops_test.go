@@ -53,7 +53,8 @@ func TestConcat(t *testing.T) {
 		{"Concat", 4, attrs(num("axis", 1)), in(count(2, 1), count(2, 2)), dims(2, 3)(0, 0, 1, 1, 2, 3)},
 		{"Concat", 13, attrs(num("axis", -2)), in(count(1, 2), count(0, 2), count(1, 2)), dims(2, 2)(0, 1, 0, 1)},
 		{"Concat", 13, attrs(num("axis", 0)), in(text("a"), text("b", "c")), text("a", "b", "c")},
-		{"Concat", 13, attrs(num("axis", 0)), in(as(ir.Int4, vec(1, 2, 3)), as(ir.Int4, vec(4, 5))), as(ir.Int4, vec(1, 2, 3, 4, 5))},
+		{"Concat", 13, attrs(num("axis", 0)), in(as(ir.Int4, vec(1, 2, 3)), as(ir.Int4, vec(4, 5))),
+			as(ir.Int4, vec(1, 2, 3, 4, 5))},
 		{"Concat", 13, attrs(num("axis", 0)), in(count(1, 2), count(1, 3)), nil},
 		{"Concat", 13, attrs(num("axis", 0)), in(count(1), text("a")), nil},
 		{"Concat", 13, nil, in(count(1)), nil},
@@ -157,9 +158,11 @@ func TestDepthToSpace(t *testing.T) {
 	// Channel c·4 + pixel maps to pixel of channel c in CRD; pixel·2 + c in DCR.
 	check(t, []example{
 		{"DepthToSpace", 11, attrs(num("blocksize", 2), word("mode", "CRD")), in(count(1, 8, 1, 1)), count(1, 2, 2, 2)},
-		{"DepthToSpace", 1, attrs(num("blocksize", 2)), in(count(1, 8, 1, 1)), dims(1, 2, 2, 2)(0, 2, 4, 6, 1, 3, 5, 7)},
+		{"DepthToSpace", 1, attrs(num("blocksize", 2)), in(count(1, 8, 1, 1)),
+			dims(1, 2, 2, 2)(0, 2, 4, 6, 1, 3, 5, 7)},
 		{"SpaceToDepth", 28, attrs(num("blocksize", 2), word("mode", "CRD")), in(count(1, 2, 2, 2)), count(1, 8, 1, 1)},
-		{"SpaceToDepth", 1, attrs(num("blocksize", 2)), in(dims(1, 2, 2, 2)(0, 2, 4, 6, 1, 3, 5, 7)), count(1, 8, 1, 1)},
+		{"SpaceToDepth", 1, attrs(num("blocksize", 2)), in(dims(1, 2, 2, 2)(0, 2, 4, 6, 1, 3, 5, 7)),
+			count(1, 8, 1, 1)},
 		{"DepthToSpace", 11, attrs(num("blocksize", 2)), in(count(1, 6, 1, 1)), nil},
 		{"SpaceToDepth", 11, attrs(num("blocksize", 2)), in(count(1, 1, 3, 2)), nil},
 		{"DepthToSpace", 11, nil, in(count(1, 8, 1, 1)), nil},

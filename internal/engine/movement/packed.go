@@ -13,7 +13,8 @@ import (
 // packGather packs elements that are looked up in a table of floats: weights as indices into a codebook.
 func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	table, at := in[0], in[1]
-	if packed[0] != nil || packed[1] != nil || len(table.Shape) != 1 || table.DType != ir.Float && table.DType != ir.Float16 {
+	if packed[0] != nil || packed[1] != nil || len(table.Shape) != 1 || table.DType != ir.Float &&
+		table.DType != ir.Float16 {
 		return nil
 	}
 	entries := int(table.Shape[0])
@@ -47,7 +48,8 @@ func mostlyFirst(table, at *ir.Array) op.Packed {
 		return nil
 	}
 	size := int(at.DType.Bits() / 8)
-	if !spmm.FloatDensity.Counts(int(at.Elems()), size, func(_ []byte, from, to int) []byte { return at.Data[from*size : to*size] }) {
+	if !spmm.FloatDensity.Counts(int(at.Elems()), size,
+		func(_ []byte, from, to int) []byte { return at.Data[from*size : to*size] }) {
 		return nil
 	}
 	positions := spmm.NonZeros(nil, at.Data, size)
@@ -106,7 +108,8 @@ func packConstantOfShape(n *op.Node, _ []*ir.Array, _ []op.Packed) op.Packed {
 func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	zeros, ok := packed[0].(packedweight.Filled)
 	at, values := in[1], in[2]
-	if !ok || math.Float32bits(float32(zeros)) != 0 || len(in[0].Shape) != 1 || packed[1] != nil || n.Text("reduction", "none") != "none" {
+	if !ok || math.Float32bits(float32(zeros)) != 0 || len(in[0].Shape) != 1 || packed[1] != nil ||
+		n.Text("reduction", "none") != "none" {
 		return nil
 	}
 	if packed[2] != nil {

@@ -20,19 +20,22 @@ func TestPackScatterElements(t *testing.T) {
 		packed bool
 		want   []int32
 	}{
-		"ascending":      {none, packedweight.Filled(0), []int64{6}, vec(1, 4), true, []int32{1, 4}},
-		"int32":          {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 4}, 2), true, []int32{1, 4}},
-		"int32 at end":   {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, -1}, 2), true, []int32{1, 5}},
-		"int32 outside":  {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 6}, 2), false, nil},
-		"from the end":   {none, packedweight.Filled(0), []int64{6}, vec(1, -1), true, []int32{1, 5}},
-		"unordered":      {none, packedweight.Filled(0), []int64{6}, vec(4, 1), false, nil},
-		"twice":          {none, packedweight.Filled(0), []int64{6}, vec(4, 4), false, nil},
-		"out of range":   {none, packedweight.Filled(0), []int64{6}, vec(4, 6), false, nil},
-		"no zeros":       {none, packedweight.Filled(1), []int64{6}, vec(1, 4), false, nil},
-		"dense":          {none, nil, []int64{6}, vec(1, 4), false, nil},
-		"matrix":         {none, packedweight.Filled(0), []int64{3, 2}, vec(1, 2), false, nil},
-		"sum":            {[]*ir.Attr{ir.StringAttr("reduction", "add")}, packedweight.Filled(0), []int64{6}, vec(1, 4), false, nil},
-		"unknown values": {none, packedweight.Filled(0), []int64{6}, &ir.Array{DType: ir.Int64, Shape: []int64{2}}, true, nil},
+		"ascending": {none, packedweight.Filled(0), []int64{6}, vec(1, 4), true, []int32{1, 4}},
+		"int32":     {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 4}, 2), true, []int32{1, 4}},
+		"int32 at end": {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, -1}, 2), true,
+			[]int32{1, 5}},
+		"int32 outside": {none, packedweight.Filled(0), []int64{6}, ir.ArrayOf([]int32{1, 6}, 2), false, nil},
+		"from the end":  {none, packedweight.Filled(0), []int64{6}, vec(1, -1), true, []int32{1, 5}},
+		"unordered":     {none, packedweight.Filled(0), []int64{6}, vec(4, 1), false, nil},
+		"twice":         {none, packedweight.Filled(0), []int64{6}, vec(4, 4), false, nil},
+		"out of range":  {none, packedweight.Filled(0), []int64{6}, vec(4, 6), false, nil},
+		"no zeros":      {none, packedweight.Filled(1), []int64{6}, vec(1, 4), false, nil},
+		"dense":         {none, nil, []int64{6}, vec(1, 4), false, nil},
+		"matrix":        {none, packedweight.Filled(0), []int64{3, 2}, vec(1, 2), false, nil},
+		"sum": {[]*ir.Attr{ir.StringAttr("reduction", "add")}, packedweight.Filled(0), []int64{6},
+			vec(1, 4), false, nil},
+		"unknown values": {none, packedweight.Filled(0), []int64{6}, &ir.Array{DType: ir.Int64, Shape: []int64{2}},
+			true, nil},
 	} {
 		n := op.NewNode(ir.OpID{Type: "ScatterElements"}, 18, c.attrs, nil)
 		in := []*ir.Array{{DType: ir.Float, Shape: c.shape}, c.at, ir.ArrayOf([]float32{7, 8}, 2)}
@@ -63,7 +66,8 @@ func TestPackGatherOfMostlyZeros(t *testing.T) {
 		to      int64
 		want    float32 // 0 if it is not sparse
 	}{
-		"sparse": {40, 7, 7}, "from the end": {40, -1, entries - 1}, "out of range": {40, entries, 0}, "half": {0, 0, 0},
+		"sparse": {40, 7, 7}, "from the end": {40, -1, entries - 1}, "out of range": {40, entries, 0},
+		"half": {0, 0, 0},
 	} {
 		wide, narrow := at(c.changed, c.to)
 		for _, a := range []*ir.Array{wide, narrow} {
@@ -78,7 +82,8 @@ func TestPackGatherOfMostlyZeros(t *testing.T) {
 				continue
 			}
 			if ok && (len(s.Positions) != c.changed || s.Positions[1] != 8 || s.Values[1] != c.want) {
-				t.Errorf("%s of %s: %d positions, %d is %v", name, a.DType, len(s.Positions), s.Positions[1], s.Values[1])
+				t.Errorf("%s of %s: %d positions, %d is %v", name, a.DType, len(s.Positions), s.Positions[1],
+					s.Values[1])
 			}
 		}
 	}

@@ -52,7 +52,8 @@ func borders(n *op.Node, in []*ir.Array, from list) (*ir.Array, []border, error)
 	for i, axis := range axes {
 		b := border{pads[i], pads[len(axes)+i]}
 		if max(b.begin, b.end) > maxPad || min(b.begin, b.end) < -maxPad || b.kept(data.Shape[axis]) < 0 {
-			return nil, nil, fmt.Errorf("pads %d and %d do not match axis %d of shape %v", b.begin, b.end, axis, data.Shape)
+			return nil, nil, fmt.Errorf("pads %d and %d do not match axis %d of shape %v", b.begin, b.end, axis,
+				data.Shape)
 		}
 		out[axis] = b
 	}

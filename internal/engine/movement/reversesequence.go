@@ -24,10 +24,12 @@ func timed(n *op.Node, in []*ir.Array) (a, lens *ir.Array, batch, time int64, er
 	}
 	batch, time = n.Int("batch_axis", 1), n.Int("time_axis", 0)
 	if len(a.Shape) < 2 || batch < 0 || time < 0 || batch+time != 1 {
-		return nil, nil, 0, 0, fmt.Errorf("batch_axis is %d and time_axis is %d for input %s, want 0 and 1", batch, time, a)
+		return nil, nil, 0, 0, fmt.Errorf("batch_axis is %d and time_axis is %d for input %s, want 0 and 1", batch,
+			time, a)
 	}
 	if lens.DType != ir.Int64 || !slices.Equal(lens.Shape, a.Shape[batch:batch+1]) {
-		return nil, nil, 0, 0, fmt.Errorf("sequence_lens are %s, want one int64 for each of %d sequences", lens, a.Shape[batch])
+		return nil, nil, 0, 0, fmt.Errorf("sequence_lens are %s, want one int64 for each of %d sequences", lens,
+			a.Shape[batch])
 	}
 	return a, lens, batch, time, nil
 }

@@ -12,7 +12,8 @@ import (
 
 // run runs one node with that many outputs.
 func run(typ string, version int64, outputs int, attrs []*ir.Attr, in ...*ir.Array) ([]*ir.Array, error) {
-	return optest.Run(Ops(), optest.Case{Type: typ, Version: version, In: in, Attrs: attrs, Outputs: outputs, Workers: 3})
+	return optest.Run(Ops(), optest.Case{Type: typ, Version: version, In: in, Attrs: attrs, Outputs: outputs,
+		Workers: 3})
 }
 
 // same describes the first difference between two values.

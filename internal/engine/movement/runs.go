@@ -19,7 +19,8 @@ func (*runs) isTransfer() {}
 func moveRuns[T any](p *op.Pool, r *runs, dst, src []T) {
 	// Positions may be equal, and the last one wins: rounds are divided, not runs.
 	if r.dst != nil {
-		p.Rows(r.outer, max(1, grain/max(1, r.n*r.size)), func(from, to int) { someRuns(r, dst, src, from*r.n, to*r.n) })
+		p.Rows(r.outer, max(1, grain/max(1, r.n*r.size)),
+			func(from, to int) { someRuns(r, dst, src, from*r.n, to*r.n) })
 		return
 	}
 	p.Rows(r.outer*r.n, max(1, grain/max(1, r.size)), func(from, to int) { someRuns(r, dst, src, from, to) })

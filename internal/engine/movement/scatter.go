@@ -11,13 +11,16 @@ import (
 // scatters write updates into a copy of their first input. Work holds the positions.
 func scatters() []op.Op {
 	return []op.Op{
-		{Type: "Scatter", Since: 9, Shape: scatterElementsShape, Run: runScatterElements, Work: wordEach(1), InPlace: []int{0}},
+		{Type: "Scatter", Since: 9, Shape: scatterElementsShape, Run: runScatterElements, Work: wordEach(1),
+			InPlace: []int{0}},
 		{
-			Type: "ScatterElements", Since: 11, Shape: scatterElementsShape, Run: runScatterElements, Work: wordEach(1), InPlace: []int{0},
+			Type: "ScatterElements", Since: 11, Shape: scatterElementsShape, Run: runScatterElements,
+			Work: wordEach(1), InPlace: []int{0},
 			Pack: packScatterElements,
 		},
 		{Type: "ScatterND", Since: 11, Shape: scatterNDShape, Run: runScatterND, Work: wordEach(1), InPlace: []int{0}},
-		{Type: "TensorScatter", Since: 24, Shape: tensorScatterShape, Run: runTensorScatter, Work: tensorScatterWork, InPlace: []int{0}},
+		{Type: "TensorScatter", Since: 24, Shape: tensorScatterShape, Run: runTensorScatter, Work: tensorScatterWork,
+			InPlace: []int{0}},
 	}
 }
 

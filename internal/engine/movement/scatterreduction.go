@@ -30,9 +30,11 @@ type reducer func(dst, src *ir.Array, places []int64, size int, reduction string
 var reducers = map[ir.DType]reducer{
 	ir.Float: reduceRuns[float32], ir.Double: reduceRuns[float64],
 	ir.Int8: reduceRuns[int8], ir.Int16: reduceRuns[int16], ir.Int32: reduceRuns[int32], ir.Int64: reduceRuns[int64],
-	ir.Uint8: reduceRuns[uint8], ir.Uint16: reduceRuns[uint16], ir.Uint32: reduceRuns[uint32], ir.Uint64: reduceRuns[uint64],
-	ir.Float16: reduceHalves(kernel.F32FromF16, kernel.F16FromF32), ir.BFloat16: reduceHalves(kernel.F32FromBF16, kernel.BF16FromF32),
-	ir.Bool: reduceBools,
+	ir.Uint8: reduceRuns[uint8], ir.Uint16: reduceRuns[uint16], ir.Uint32: reduceRuns[uint32],
+	ir.Uint64:   reduceRuns[uint64],
+	ir.Float16:  reduceHalves(kernel.F32FromF16, kernel.F16FromF32),
+	ir.BFloat16: reduceHalves(kernel.F32FromBF16, kernel.BF16FromF32),
+	ir.Bool:     reduceBools,
 }
 
 type real interface {
@@ -51,7 +53,8 @@ func reduceRuns[T interface {
 
 // reduceBools reduces bytes of 0 and 1: the sum of bools is or, their product is and.
 func reduceBools(dst, src *ir.Array, places []int64, size int, reduction string) {
-	reduceRuns[uint8](dst, src, places, size, map[string]string{"add": "max", "mul": "min", "max": "max", "min": "min"}[reduction])
+	reduceRuns[uint8](dst, src, places, size, map[string]string{"add": "max", "mul": "min", "max": "max",
+		"min": "min"}[reduction])
 }
 
 // reduceHalves computes in float32 and rounds each sum to 16 bits.

@@ -26,7 +26,9 @@ type Node struct {
 	Packed   Packed // a constant input in packed form, which has no data; nil if there is none
 	Seed     uint64 // of the session, for random operators
 
-	LastIn, LastOut bool // input 0, and output 0, is stored with channels last: see Op.ChannelsLast. Its shape has channels first nevertheless
+	// input 0, and output 0, is stored with channels last: see Op.ChannelsLast. Its shape has channels first
+	// nevertheless
+	LastIn, LastOut bool
 
 	attrs  map[string]*ir.Attr
 	arrays map[string]*ir.Array

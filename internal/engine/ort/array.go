@@ -116,7 +116,8 @@ func (l *Library) readStrings(value uintptr, text []string) error {
 		return err
 	}
 	content, starts := make([]byte, size), make([]uintptr, len(text), len(text)+1)
-	if err := s.call(getStringTensorContent, value, address(&s, content), size, address(&s, starts), uintptr(len(starts))); err != nil {
+	if err := s.call(getStringTensorContent, value, address(&s, content), size, address(&s, starts),
+		uintptr(len(starts))); err != nil {
 		return err
 	}
 	starts = append(starts, size)

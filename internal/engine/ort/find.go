@@ -102,7 +102,8 @@ func usualFolders() []string {
 // --target into the prefix.
 func pythonFolders(prefix string) []string {
 	var folders []string
-	for _, pattern := range []string{"lib/python3*/site-packages/", "lib/python3*/dist-packages/", "Lib/site-packages/", ""} {
+	for _, pattern := range []string{"lib/python3*/site-packages/", "lib/python3*/dist-packages/",
+		"Lib/site-packages/", ""} {
 		found, err := fs.Glob(os.DirFS(prefix), pattern+"onnxruntime/capi")
 		if err != nil {
 			panic(err) // the patterns are valid

@@ -58,7 +58,8 @@ func TestFindReturnsAbsolutePaths(t *testing.T) {
 }
 
 func TestFindIgnoresProviderLibraries(t *testing.T) {
-	_, err := ort.Find(folderWith(t, "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.dylib", "onnxruntime_providers_shared.dll"))
+	_, err := ort.Find(folderWith(t, "libonnxruntime_providers_shared.so", "libonnxruntime_providers_shared.dylib",
+		"onnxruntime_providers_shared.dll"))
 	if err == nil || !strings.Contains(err.Error(), "--ort-lib: no ONNX Runtime") {
 		t.Errorf("got %v", err)
 	}
@@ -81,7 +82,8 @@ func TestFindErrorListsFoldersAndRemedy(t *testing.T) {
 			t.Logf("a library was found on this machine: %s", path)
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pip install") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "pip install") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}

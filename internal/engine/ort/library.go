@@ -30,7 +30,8 @@ func newLibrary(path string, start uintptr) (*Library, error) {
 		return nil, fmt.Errorf("%s is ONNX Runtime %s: 1.%d or newer is needed", path, l.Version, apiVersion)
 	}
 	if l.table = invoke(word(base, 0), apiVersion); l.table == 0 {
-		return nil, fmt.Errorf("%s is ONNX Runtime %s, which does not serve version %d of its API", path, l.Version, apiVersion)
+		return nil, fmt.Errorf("%s is ONNX Runtime %s, which does not serve version %d of its API", path, l.Version,
+			apiVersion)
 	}
 	var err error
 	l.allocator, err = get[uintptr](l, getAllocatorWithDefaultOptions)

@@ -59,7 +59,8 @@ func graphs(t *testing.T) []string {
 // compare returns the reason why ONNX Runtime does not run the model.
 func compare(t *testing.T, lib *ort.Library, path, precise string) error {
 	t.Helper()
-	s, err := ort.Open(lib, path, ort.Options{Threads: 1, Config: map[string]string{"session.x64quantprecision": precise}})
+	s, err := ort.Open(lib, path, ort.Options{Threads: 1,
+		Config: map[string]string{"session.x64quantprecision": precise}})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,8 @@ import (
 
 // The layouts of pip on Unix, on Debian, on Windows and with --target.
 func TestPythonFolders(t *testing.T) {
-	for _, site := range []string{"lib/python3.12/site-packages", "lib/python3.11/dist-packages", "Lib/site-packages", ""} {
+	for _, site := range []string{"lib/python3.12/site-packages", "lib/python3.11/dist-packages", "Lib/site-packages",
+		""} {
 		prefix := filepath.Join(t.TempDir(), "[prefix]")
 		want := filepath.Join(prefix, filepath.FromSlash(site), "onnxruntime", "capi")
 		if err := os.MkdirAll(want, 0o755); err != nil {

@@ -56,7 +56,8 @@ func (s *Session) wanted(fetch []string) ([]string, error) {
 	}
 	for _, name := range fetch {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("fetch %q: ONNX Runtime returns outputs of the graph only, which are %s", name, listed(s.outputs))
+			return nil, fmt.Errorf("fetch %q: ONNX Runtime returns outputs of the graph only, which are %s", name,
+				listed(s.outputs))
 		}
 	}
 	return names, nil
@@ -103,7 +104,8 @@ func (s *Session) fits(name string, a *ir.Array) error {
 }
 
 // run returns the outputs as OrtValues, which call releases.
-func (s *Session) run(ctx context.Context, call *scope, names []string, values []uintptr, wanted []string) ([]uintptr, error) {
+func (s *Session) run(ctx context.Context, call *scope, names []string, values []uintptr, wanted []string) ([]uintptr,
+	error) {
 	options, err := call.create(createRunOptions, releaseRunOptions)
 	if err != nil {
 		return nil, err

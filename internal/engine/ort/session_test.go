@@ -44,7 +44,8 @@ func parsed(t *testing.T, graph string) *ort.Session {
 func written(t *testing.T, graph string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := conform.Start(t).ParseText(`<ir_version: 13, opset_import: ["" : 25, "ai.onnx.ml" : 3]> `+graph, path); err != nil {
+	if err := conform.Start(t).ParseText(`<ir_version: 13, opset_import: ["" : 25, "ai.onnx.ml" : 3]> `+graph,
+		path); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -91,7 +91,8 @@ func negated(s *ort.Session, n int64) error {
 	out, err := s.Run(context.Background(), map[string]*ir.Array{
 		"x": ir.ArrayOf(x, n), "s": ir.TextOf(text, n),
 		"q": {Kind: ir.Sequence, Items: items},
-		"m": {Kind: ir.Map, Keys: ir.TextOf([]string{"b"}, 1), Items: []*ir.Array{ir.ArrayOf([]float32{float32(n)}, 1)}},
+		"m": {Kind: ir.Map, Keys: ir.TextOf([]string{"b"}, 1),
+			Items: []*ir.Array{ir.ArrayOf([]float32{float32(n)}, 1)}},
 	}, nil)
 	if err != nil {
 		return err

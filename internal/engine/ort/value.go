@@ -75,7 +75,8 @@ func (s *scope) strings(a *ir.Array) (uintptr, error) {
 	if err != nil {
 		return 0, err
 	}
-	value, err := s.create(createTensorAsOrtValue, releaseValue, s.allocator, address(s, a.Shape), uintptr(len(a.Shape)), dt)
+	value, err := s.create(createTensorAsOrtValue, releaseValue, s.allocator, address(s, a.Shape),
+		uintptr(len(a.Shape)), dt)
 	if err != nil {
 		return 0, err
 	}

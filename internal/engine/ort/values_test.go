@@ -100,7 +100,8 @@ func TestMapsOut(t *testing.T) {
 		{`classlabels_int64s = [4, 9]`, ir.ArrayOf([]int64{4, 9}, 2)},
 		{`classlabels_strings = ["no", "yes"]`, ir.TextOf([]string{"no", "yes"}, 2)},
 	} {
-		s := parsed(t, fmt.Sprintf(`g (float[N,2] x) => (seq(map(%s, float)) y) { y = ai.onnx.ml.ZipMap<%s>(x) }`, c.keys.DType, c.attribute))
+		s := parsed(t, fmt.Sprintf(`g (float[N,2] x) => (seq(map(%s, float)) y) { y = ai.onnx.ml.ZipMap<%s>(x) }`,
+			c.keys.DType, c.attribute))
 		got := runs(t, s, map[string]*ir.Array{"x": ir.ArrayOf([]float32{1, 2, 3, 4}, 2, 2)})["y"]
 		row := func(a, b float32) *ir.Array {
 			return &ir.Array{Kind: ir.Map, Keys: c.keys, Items: []*ir.Array{ir.ArrayOf([]float32{a, b}, 2)}}
@@ -114,7 +115,8 @@ func TestMapsOut(t *testing.T) {
 
 func TestMapsIn(t *testing.T) {
 	s := parsed(t, `g (map(string, float) x) => (float[1,N] y) { y = ai.onnx.ml.DictVectorizer<string_vocabulary = ["yes", "other", "no"]>(x) }`)
-	x := &ir.Array{Kind: ir.Map, Keys: ir.TextOf([]string{"no", "yes"}, 2), Items: []*ir.Array{ir.ArrayOf([]float32{3, 5}, 2)}}
+	x := &ir.Array{Kind: ir.Map, Keys: ir.TextOf([]string{"no", "yes"}, 2),
+		Items: []*ir.Array{ir.ArrayOf([]float32{3, 5}, 2)}}
 	got := ir.View[float32](runs(t, s, map[string]*ir.Array{"x": x})["y"])
 	if want := []float32{5, 0, 3}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -156,7 +158,8 @@ func TestPortsHaveTheTypesOfTheModel(t *testing.T) {
 	s := parsed(t, `g (float[N,3,M] x, seq(float[N]) s, int64[2] w = {0, 1}) => (float[N,3,M] y, float16 z, seq(float[N]) u) { y = Neg(x) z = Constant<value = float16 {1}>() u = Identity(s) }`)
 	dims := []ir.Dim{{N: -1, Param: "N"}, {N: 3}, {N: -1, Param: "M"}}
 	wantIn := []op.Port{{Name: "x", Type: &ir.Type{Elem: ir.Float, Shape: dims}}, {Name: "s"}}
-	wantOut := []op.Port{{Name: "y", Type: &ir.Type{Elem: ir.Float, Shape: dims}}, {Name: "z", Type: &ir.Type{Elem: ir.Float16}}, {Name: "u"}}
+	wantOut := []op.Port{{Name: "y", Type: &ir.Type{Elem: ir.Float, Shape: dims}},
+		{Name: "z", Type: &ir.Type{Elem: ir.Float16}}, {Name: "u"}}
 	if diff := cmp.Diff(wantIn, s.Inputs()); diff != "" {
 		t.Error(diff)
 	}

@@ -60,7 +60,8 @@ func Div(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 // Mod takes the values of quotients.
 func Mod(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	w, ok := packed[0].(*Quantized)
-	if !ok || !w.quotients || in[1].DType != ir.Int32 || in[1].Elems() != 1 || !op.IsKnown(in[1]) || ir.View[int32](in[1])[0] != 1<<w.x.DType.Bits() {
+	if !ok || !w.quotients || in[1].DType != ir.Int32 || in[1].Elems() != 1 || !op.IsKnown(in[1]) ||
+		ir.View[int32](in[1])[0] != 1<<w.x.DType.Bits() {
 		return nil
 	}
 	// A copy: the quotients may have other consumers.
@@ -109,7 +110,8 @@ func Mul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 	for i := range in {
 		x, scale, last := in[i], in[1-i], len(in[i].Shape)-1
 		values, ok := packed[i].(*Lookup)
-		if !ok || x.DType != ir.Float || last < 0 || !slices.Equal(append(slices.Clone(x.Shape[:last]), 1), scale.Shape) {
+		if !ok || x.DType != ir.Float || last < 0 ||
+			!slices.Equal(append(slices.Clone(x.Shape[:last]), 1), scale.Shape) {
 			continue
 		}
 		s := &Scaled{Values: values, Block: int(x.Shape[last])}
@@ -132,7 +134,8 @@ func Mul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 // axis.
 func scaledSparse(s *Sparse, shape []int64, scales *ir.Array) op.Packed {
 	n := scales.Elems()
-	if len(scales.Shape) != len(shape) || len(shape) == 0 || n == 0 || n != shape[0] || scales.Shape[0] != n || scales.DType != ir.Float {
+	if len(scales.Shape) != len(shape) || len(shape) == 0 || n == 0 || n != shape[0] || scales.Shape[0] != n ||
+		scales.DType != ir.Float {
 		return nil
 	}
 	if !op.IsKnown(scales) {

@@ -35,7 +35,8 @@ func GranularityOf(n *op.Node, x, scale *ir.Array) (*Granularity, error) {
 	size := n.Int("block_size", 0)
 	if size == 0 {
 		if len(scale.Shape) != 1 || scale.Shape[0] != x.Shape[at] {
-			return nil, fmt.Errorf("scale is %s, want a scalar or %d elements, one per index of axis %d", scale, x.Shape[at], at)
+			return nil, fmt.Errorf("scale is %s, want a scalar or %d elements, one per index of axis %d", scale,
+				x.Shape[at], at)
 		}
 		return g, nil
 	}

@@ -27,7 +27,8 @@ func packedElements(entries, n, block int) ([]float32, *Scaled) {
 		at[i] = int64(r.IntN(entries))
 		dense[i] = table[at[i]] * steps[scaleAt[i/block]]
 	}
-	packed := &Scaled{Values: NewLookup(ir.Float, entries, table, n, at), Scales: NewLookup(ir.Float, 256, steps, len(scaleAt), scaleAt), Block: block}
+	packed := &Scaled{Values: NewLookup(ir.Float, entries, table, n, at),
+		Scales: NewLookup(ir.Float, 256, steps, len(scaleAt), scaleAt), Block: block}
 	if packed.Scales == nil { // a few scales, which a table would make larger
 		for _, i := range scaleAt {
 			packed.Floats = append(packed.Floats, steps[i])
@@ -46,11 +47,13 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, entries uint16, block uint8, at, stride uint16, rows, cols uint8) {
 		const n = 1 << 15
 		dense, packed := packedElements(max(2, int(entries)%2000), n, max(1, int(block)))
-		p := op.Part{At: int(at) % n, Stride: int(stride) % 1000, Rows: int(rows) % 32, Cols: int(cols), DstCol: 1, DstRow: int(cols)}
+		p := op.Part{At: int(at) % n, Stride: int(stride) % 1000, Rows: int(rows) % 32, Cols: int(cols), DstCol: 1,
+			DstRow: int(cols)}
 		if p.Rows == 0 || p.Cols == 0 || p.At+(p.Rows-1)*p.Stride+p.Cols > n {
 			return
 		}
-		for _, q := range []op.Part{p, {At: p.At, Stride: p.Stride, Rows: p.Rows, Cols: p.Cols, DstRow: 1, DstCol: p.Rows}} {
+		for _, q := range []op.Part{p, {At: p.At, Stride: p.Stride, Rows: p.Rows, Cols: p.Cols, DstRow: 1,
+			DstCol: p.Rows}} {
 			dst := make([]float32, p.Rows*p.Cols)
 			packed.Decode(dst, q)
 			for i := range p.Rows {

@@ -257,7 +257,8 @@ func (w *Quantized) Source(d spmm.Density, k, n, row, col int) (spmm.Source, ker
 		at := w.runFrom(j * col).Scale
 		scales[j], m.Zeros[j] = w.scale[at], int32(w.zeroAt(at))
 		if s := float64(scales[j]); math.IsInf(s, 0) || math.IsNaN(s) || math.Signbit(s) {
-			return nil, kernel.SparseValues{} // zero times it is not zero, or -0, which the dequantized weight does not count as zero
+			// zero times it is not zero, or -0, which the dequantized weight does not count as zero
+			return nil, kernel.SparseValues{}
 		}
 	}
 	if !m.IsSparse(d) {

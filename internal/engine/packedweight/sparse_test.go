@@ -13,11 +13,13 @@ func TestSparseDecodes(t *testing.T) {
 	if s.Bytes() != 4*8 { // a zero is not stored
 		t.Errorf("%d bytes", s.Bytes())
 	}
-	if got, want := ir.View[float32](Dense(s, []int64{3, 4})), []float32{0, 10, 0, 0, 40, 0, 0, 0, 0, 90, 0, 110}; !slices.Equal(got, want) {
+	if got, want := ir.View[float32](Dense(s, []int64{3, 4})),
+		[]float32{0, 10, 0, 0, 40, 0, 0, 0, 0, 90, 0, 110}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	got := []float32{7, 7, 7, 7, 7, 7}
-	s.Decode(got, op.Part{At: 1, Stride: 4, Rows: 3, Cols: 2, DstRow: 1, DstCol: 3}) // columns 1 and 2 of all rows, transposed
+	// columns 1 and 2 of all rows, transposed
+	s.Decode(got, op.Part{At: 1, Stride: 4, Rows: 3, Cols: 2, DstRow: 1, DstCol: 3})
 	if want := []float32{10, 0, 90, 0, 0, 0}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -25,7 +27,8 @@ func TestSparseDecodes(t *testing.T) {
 
 func TestSparseIsScaled(t *testing.T) {
 	s := NewSparse(3, []int64{1, 4, 6}, []float32{10, 40, 60}).Scaled([]float32{2, -1}, 4)
-	if got, want := ir.View[float32](Dense(s, []int64{2, 4})), []float32{0, 20, 0, 0, -40, 0, -60, 0}; !slices.Equal(got, want) {
+	if got, want := ir.View[float32](Dense(s, []int64{2, 4})),
+		[]float32{0, 20, 0, 0, -40, 0, -60, 0}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -18,9 +18,11 @@ func layers() []struct {
 		a    attrs
 	}{
 		{[]int64{2, 4, 9, 21}, []int64{6, 4, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}},
-		{[]int64{1, 4, 9, 11}, []int64{6, 2, 3, 2}, attrs{"group": 2, "strides": []int{2, 1}, "pads": []int{0, 1, 2, 0}}},
+		{[]int64{1, 4, 9, 11}, []int64{6, 2, 3, 2},
+			attrs{"group": 2, "strides": []int{2, 1}, "pads": []int{0, 1, 2, 0}}},
 		{[]int64{1, 20, 7, 7}, []int64{18, 20, 1, 1}, attrs{}},
-		{[]int64{1, 3, 14, 70}, []int64{6, 1, 3, 3}, attrs{"group": 3, "pads": []int{1, 0, 0, 1}, "strides": []int{1, 2}}},
+		{[]int64{1, 3, 14, 70}, []int64{6, 1, 3, 3},
+			attrs{"group": 3, "pads": []int{1, 0, 0, 1}, "strides": []int{1, 2}}},
 		{[]int64{1, 2, 9, 9}, []int64{3, 2, 3, 3}, attrs{"dilations": []int{2, 3}}},
 	}
 }

@@ -17,6 +17,7 @@ import (
 // Ops are the rows of this family.
 func Ops() []op.Op {
 	return slices.Concat(
-		quantizeOps(), integerProducts(), integerConvolutions(), integerConvOps(), quantizedAddOps(), quantizedMaxPoolOps(), matMulNBitsOps(), gatherBlockOps(), expertOps(), qLinearOps(),
+		quantizeOps(), integerProducts(), integerConvolutions(), integerConvOps(), quantizedAddOps(),
+		quantizedMaxPoolOps(), matMulNBitsOps(), gatherBlockOps(), expertOps(), qLinearOps(),
 	)
 }

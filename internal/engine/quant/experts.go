@@ -14,7 +14,8 @@ import (
 func expertOps() []op.Op {
 	return []op.Op{
 		{Domain: microsoft, Type: "MoE", Since: 1, Shape: expertShape, Work: expertWork, Run: runExperts},
-		{Domain: microsoft, Type: "QMoE", Since: 1, Shape: expertShape, Prepare: prepareExperts, States: []any{[3][]*kernel.Quantized{}}, Work: expertWork, Run: runExperts},
+		{Domain: microsoft, Type: "QMoE", Since: 1, Shape: expertShape, Prepare: prepareExperts,
+			States: []any{[3][]*kernel.Quantized{}}, Work: expertWork, Run: runExperts},
 	}
 }
 
@@ -56,8 +57,10 @@ func (x *experts) fused() bool { return x.activation == "swiglu" && x.layers[gat
 // expertsOf reads attributes and layers.
 func expertsOf(n *op.Node, in []*ir.Array) (*experts, error) {
 	x := &experts{
-		quantized: n.ID.Type == "QMoE", k: int(n.Int("k", 1)), activation: n.Text("activation_type", "relu"), interleaved: n.Int("swiglu_fusion", 0) == 1,
-		alpha: n.Float("activation_alpha", 1), beta: n.Float("activation_beta", 0), limit: n.Float("swiglu_limit", float32(math.Inf(1))),
+		quantized: n.ID.Type == "QMoE", k: int(n.Int("k", 1)), activation: n.Text("activation_type", "relu"),
+		interleaved: n.Int("swiglu_fusion", 0) == 1,
+		alpha:       n.Float("activation_alpha", 1), beta: n.Float("activation_beta", 0),
+		limit:     n.Float("swiglu_limit", float32(math.Inf(1))),
 		normalize: n.Bool("normalize_routing_weights", false),
 	}
 	if err := x.supported(n); err != nil {
@@ -105,7 +108,8 @@ func (x *experts) checkLayers(fusion int64) error {
 		switch {
 		case l == nil || i == leave:
 		case l.count != x.count || l.n != rows || l.k != x.hidden:
-			return fmt.Errorf("input fc%d_experts_weights is %s, want %d experts of %d×%d", i+1, l.weight, x.count, rows, x.hidden)
+			return fmt.Errorf("input fc%d_experts_weights is %s, want %d experts of %d×%d", i+1, l.weight, x.count,
+				rows, x.hidden)
 		}
 	}
 	if x.k < 1 || x.k > x.count {
@@ -124,7 +128,8 @@ func expertShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	t, router := in[tokensIn], in[routerIn]
 	rank := len(t.Shape)
-	if t.Kind != ir.Dense || !t.DType.IsFloat() || t.DType == ir.Double || rank != 2 && rank != 3 || t.Shape[rank-1] != int64(x.hidden) {
+	if t.Kind != ir.Dense || !t.DType.IsFloat() || t.DType == ir.Double || rank != 2 && rank != 3 ||
+		t.Shape[rank-1] != int64(x.hidden) {
 		return nil, fmt.Errorf("input input is %s, want floats with rows of %d", t, x.hidden)
 	}
 	scores := []*ir.Array{router}

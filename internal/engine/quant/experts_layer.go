@@ -34,7 +34,8 @@ func layerOf(n *op.Node, in []*ir.Array, quantized bool, i int) (*expertLayer, e
 	if len(w.Shape) != 3 || w.Elems() == 0 {
 		return nil, fmt.Errorf("input %s is %s, want experts × outputs × inputs", name, w)
 	}
-	l := &expertLayer{count: int(w.Shape[0]), n: int(w.Shape[1]), k: int(w.Shape[2]), weight: w, bias: op.Opt(in, at.bias)}
+	l := &expertLayer{count: int(w.Shape[0]), n: int(w.Shape[1]), k: int(w.Shape[2]), weight: w,
+		bias: op.Opt(in, at.bias)}
 	if !quantized && (!w.DType.IsFloat() || w.DType == ir.Double) {
 		return nil, fmt.Errorf("input %s is %s, want floats", name, w)
 	}
@@ -54,9 +55,11 @@ func layerOf(n *op.Node, in []*ir.Array, quantized bool, i int) (*expertLayer, e
 // setBlocks checks quantized weights with their scales and zero points.
 func (l *expertLayer) setBlocks(block int64, number int) error {
 	if l.weight.DType != ir.Uint8 || l.bits != 2 && l.bits != 4 && l.bits != 8 {
-		return fmt.Errorf("input fc%d_experts_weights is %s of %d bits, want uint8 of 2, 4 or 8 bits", number, l.weight, l.bits)
+		return fmt.Errorf("input fc%d_experts_weights is %s of %d bits, want uint8 of 2, 4 or 8 bits", number,
+			l.weight, l.bits)
 	}
-	if err := (ir.Spec{DType: ir.Uint8, Shape: []int64{int64(l.count), int64(l.n), int64(l.k) * 8}}).Valid(); err != nil {
+	if err := (ir.Spec{DType: ir.Uint8, Shape: []int64{int64(l.count), int64(l.n),
+		int64(l.k) * 8}}).Valid(); err != nil {
 		return fmt.Errorf("input fc%d_experts_weights: %w", number, err)
 	}
 	l.k *= 8 / l.bits

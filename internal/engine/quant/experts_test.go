@@ -30,7 +30,8 @@ func TestQMoEEqualsMoE(t *testing.T) {
 	x, router := random(1, 7, 32), random(2, 7, 4)
 	for _, bits := range []int{2, 4, 8} {
 		for _, block := range []int64{0, 16} {
-			w := [3]*ir.Array{quantizedValues(3, ir.Uint8, 4, 48, int64(4*bits)), quantizedValues(4, ir.Uint8, 4, 32, int64(6*bits)), quantizedValues(5, ir.Uint8, 4, 48, int64(4*bits))}
+			w := [3]*ir.Array{quantizedValues(3, ir.Uint8, 4, 48, int64(4*bits)),
+				quantizedValues(4, ir.Uint8, 4, 32, int64(6*bits)), quantizedValues(5, ir.Uint8, 4, 48, int64(4*bits))}
 			var s, z [3]*ir.Array
 			for i, a := range w {
 				n, blocks := a.Shape[1], []int64{2, 3, 2}[i]
@@ -40,10 +41,12 @@ func TestQMoEEqualsMoE(t *testing.T) {
 				}
 			}
 			z[1] = nil
-			a := attrs{"k": 2, "activation_type": "silu", "normalize_routing_weights": 1, "expert_weight_bits": bits, "block_size": int(block)}
+			a := attrs{"k": 2, "activation_type": "silu", "normalize_routing_weights": 1, "expert_weight_bits": bits,
+				"block_size": int(block)}
 			bias := random(8, 4, 32)
 			got := must(t, "QMoE", a, x, router, w[0], s[0], nil, w[1], s[1], bias, w[2], s[2], nil, z[0], nil, z[2])
-			want := must(t, "MoE", a, x, router, dense(w[0], s[0], z[0], bits), nil, dense(w[1], s[1], nil, bits), bias, dense(w[2], s[2], z[2], bits), nil)
+			want := must(t, "MoE", a, x, router, dense(w[0], s[0], z[0], bits), nil, dense(w[1], s[1], nil, bits),
+				bias, dense(w[2], s[2], z[2], bits), nil)
 			near(t, got, want)
 		}
 	}
@@ -65,7 +68,8 @@ func near(t *testing.T, got, want *ir.Array) {
 
 // The three layouts of SwiGLU's gates and values are equivalent.
 func TestLayoutsOfSwiGLUAreEquivalent(t *testing.T) {
-	x, router, gates, values, out := random(1, 7, 8), random(2, 7, 4), random(3, 4, 6, 8), random(4, 4, 6, 8), random(5, 4, 8, 6)
+	x, router, gates, values, out := random(1, 7, 8), random(2, 7, 4), random(3, 4, 6, 8), random(4, 4, 6, 8),
+		random(5, 4, 8, 6)
 	both := func(at func(row int64) int64) *ir.Array {
 		to := ir.NewArray(ir.Float, 4, 12, 8)
 		for e := range int64(4) {
@@ -80,9 +84,11 @@ func TestLayoutsOfSwiGLUAreEquivalent(t *testing.T) {
 		}
 		return to
 	}
-	a := attrs{"k": 2, "activation_type": "swiglu", "activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 2.0}
+	a := attrs{"k": 2, "activation_type": "swiglu", "activation_alpha": 1.702, "activation_beta": 1.0,
+		"swiglu_limit": 2.0}
 	want := must(t, "MoE", a, x, router, gates, nil, out, nil, values)
-	for fusion, at := range map[int]func(int64) int64{1: func(row int64) int64 { return row%2*6 + row/2 }, 2: func(row int64) int64 { return row }} {
+	for fusion, at := range map[int]func(int64) int64{1: func(row int64) int64 { return row%2*6 + row/2 },
+		2: func(row int64) int64 { return row }} {
 		a["swiglu_fusion"] = fusion
 		near(t, must(t, "MoE", a, x, router, both(at), nil, out, nil), want)
 	}

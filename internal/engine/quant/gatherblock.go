@@ -92,7 +92,8 @@ func (t *blockTable) checkBlock() error {
 		return fmt.Errorf("attribute block_size is %d, want a power of two from 16", t.block)
 	}
 	if t.data.DType == ir.Uint8 && (t.gather != 0 || t.quantize == 0 || t.quantize != len(t.shape)-1) {
-		return fmt.Errorf("gather_axis is %d and quantize_axis is %d, want the first and the last axis of uint8 data", t.gather, t.quantize)
+		return fmt.Errorf("gather_axis is %d and quantize_axis is %d, want the first and the last axis of uint8 data",
+			t.gather, t.quantize)
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ func integerConvGeometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.Kind != ir.Dense || w.Kind != ir.Dense || !isByte(x.DType) || !isByte(w.DType) || len(x.Shape) != 4 && len(x.Shape) != 2 || len(w.Shape) != len(x.Shape) {
+	if x.Kind != ir.Dense || w.Kind != ir.Dense || !isByte(x.DType) || !isByte(w.DType) || len(x.Shape) != 4 &&
+		len(x.Shape) != 2 || len(w.Shape) != len(x.Shape) {
 		return nil, fmt.Errorf("inputs X and W are %s and %s, want images and weights of int8 or uint8", x, w)
 	}
 	image := x.Shape
@@ -77,7 +78,8 @@ func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := need(in, input{icXZero, "x_zero_point"}, input{icWScale, "w_scale"}, input{icYZero, "y_zero_point"}); err != nil {
+	if err := need(in, input{icXZero, "x_zero_point"}, input{icWScale, "w_scale"},
+		input{icYZero, "y_zero_point"}); err != nil {
 		return nil, err
 	}
 	channels := in[icW].Shape[0]
@@ -313,7 +315,8 @@ func (r *integerRun) epilogue(c *op.Call) (err error) {
 
 // requantization is the zero point of X and the rounding to Y, whose parameters of each channel are stored in scale and
 // bias.
-func requantization(n *op.Node, in []*ir.Array, scale, bias []float32) (xZero int32, q kernel.Requantization, err error) {
+func requantization(n *op.Node, in []*ir.Array, scale, bias []float32) (xZero int32, q kernel.Requantization,
+	err error) {
 	x, err := paramsAt(in, icXScale, in[icXZero].DType)
 	if err != nil {
 		return 0, q, err
@@ -363,7 +366,8 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 	for i := range products {
 		image, group := part(r.x, i/r.Groups, r.InArea()*in), i%r.Groups
 		y := part(r.y, i/r.Groups, r.OutArea()*channels)
-		p := gemm.IntProduct{Packed: w.packed[group], ASigned: r.signed, AZero: zero, BZero: own(r.wZero, group, r.OutC)}
+		p := gemm.IntProduct{Packed: w.packed[group], ASigned: r.signed, AZero: zero,
+			BZero: own(r.wZero, group, r.OutC)}
 		if r.Pointwise() {
 			p.A = gemm.Rows(image[group*r.InC:], in)
 		} else {

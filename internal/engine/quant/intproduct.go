@@ -99,7 +99,8 @@ func tail(s []int64, transposed bool) (rows, cols int64) {
 // checkZero checks that a zero point has the operand's type, and is per-tensor, or per row of A or column of B, of one
 // matrix or of all.
 func checkZero(name string, zero, operand *ir.Array, each, all int) error {
-	if zero == nil || zero.Kind == ir.Dense && zero.DType == operand.DType && slices.Contains([]int{1, each, all}, int(zero.Elems())) {
+	if zero == nil || zero.Kind == ir.Dense && zero.DType == operand.DType &&
+		slices.Contains([]int{1, each, all}, int(zero.Elems())) {
 		return nil
 	}
 	return fmt.Errorf("the zero point of %s is %s, want one or %d of its type, %s", name, zero, each, operand.DType)
@@ -194,7 +195,8 @@ func (p *product) work(n *op.Node, in []*ir.Array, workers int, finish bool) int
 type finisher func(i, row, col int, sums []int32)
 
 // run multiplies a, the quantized A, signed or not. Sums are passed to finish, or written to c if that is nil.
-func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []byte, to []int32, finish finisher) error {
+func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []byte, to []int32,
+	finish finisher) error {
 	bZero, err := zeros(optional(c.In, p.bZero))
 	if err != nil {
 		return err

@@ -94,7 +94,8 @@ func TestQuantizeLinearSaturates(t *testing.T) {
 		ir.Int4:  {7, 7, 2, 4, -2, -8, -8},
 		ir.Uint2: {3, 3, 2, 3, 0, 0, 0},
 	} {
-		if got := wholes(t, must(t, "QuantizeLinear", attrs{"output_dtype": int(dt)}, x, one(1))); !slices.Equal(got, want) {
+		if got := wholes(t, must(t, "QuantizeLinear", attrs{"output_dtype": int(dt)}, x, one(1))); !slices.Equal(got,
+			want) {
 			t.Errorf("%s: got %v, want %v", dt, got, want)
 		}
 	}
@@ -192,7 +193,8 @@ func TestLongRuns(t *testing.T) {
 	for _, g := range []struct {
 		a     attrs
 		shape []int64
-	}{{nil, nil}, {attrs{"axis": 0}, []int64{3}}, {attrs{"axis": 1}, []int64{5000}}, {attrs{"axis": 1, "block_size": 4096}, []int64{3, 2}}} {
+	}{{nil, nil}, {attrs{"axis": 0}, []int64{3}}, {attrs{"axis": 1}, []int64{5000}},
+		{attrs{"axis": 1, "block_size": 4096}, []int64{3, 2}}} {
 		s := scale(2, g.shape...)
 		y := must(t, "QuantizeLinear", g.a, x, s)
 		for _, i := range []int{0, 2047, 2048, 4095, 4096, 4999, 5000, 14999} {

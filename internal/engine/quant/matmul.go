@@ -40,7 +40,8 @@ func integerProducts() []op.Op {
 func weightStates() []any { return []any{[]*gemm.PackedInt(nil), (*spmm.Matrix)(nil)} }
 
 // row is an operator that multiplies. finish means that its sums are post-processed.
-func (w operandInputs) row(domain, name string, since int64, finish bool, shape shapeOf, run func(c *op.Call, p *product) error) op.Op {
+func (w operandInputs) row(domain, name string, since int64, finish bool, shape shapeOf,
+	run func(c *op.Call, p *product) error) op.Op {
 	return op.Op{
 		Domain: domain, Type: name, Since: since, Prepare: w.prepare, States: weightStates(),
 		Shape: func(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -92,7 +93,8 @@ func multiply(c *op.Call, p *product) error {
 }
 
 func qLinearShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
-	if err := need(in, input{1, "a_scale"}, input{4, "b_scale"}, input{6, "y_scale"}, input{7, "y_zero_point"}); err != nil {
+	if err := need(in, input{1, "a_scale"}, input{4, "b_scale"}, input{6, "y_scale"},
+		input{7, "y_zero_point"}); err != nil {
 		return nil, err
 	}
 	if err := p.checkScales(in[1], in[4], in[6]); err != nil {
@@ -191,7 +193,8 @@ func requantizeRow(dst []byte, sums []int32, scale float32, zero int32, levels k
 	})
 }
 
-func requantizeBlocks(dst []byte, sums []int32, zero int32, levels kernel.IntRange, product func(x []float32, q []int32, at int)) {
+func requantizeBlocks(dst []byte, sums []int32, zero int32, levels kernel.IntRange,
+	product func(x []float32, q []int32, at int)) {
 	var buf [256]float32
 	for at := 0; at < len(sums); at += len(buf) {
 		q := sums[at:min(at+len(buf), len(sums))]

@@ -14,7 +14,8 @@ import (
 func at[T any](v []T, i int) T { return v[i%len(v)] }
 
 func TestMatMulIntegerEqualsTheDefinition(t *testing.T) {
-	for _, types := range [][2]ir.DType{{ir.Uint8, ir.Int8}, {ir.Uint8, ir.Uint8}, {ir.Int8, ir.Int8}, {ir.Int8, ir.Uint8}} {
+	for _, types := range [][2]ir.DType{{ir.Uint8, ir.Int8}, {ir.Uint8, ir.Uint8}, {ir.Int8, ir.Int8},
+		{ir.Int8, ir.Uint8}} {
 		for _, n := range []int64{1, 20, 33} {
 			a, b := quantizedValues(1, types[0], 2, 5, 37), quantizedValues(2, types[1], 37, n)
 			for _, zero := range [][2]int64{{1, 1}, {5, n}} {
@@ -111,7 +112,8 @@ func TestQGemmTransposes(t *testing.T) {
 	a, b := quantizedValues(1, ir.Uint8, 5, 9), quantizedValues(2, ir.Uint8, 9, 6)
 	za, zb, zy := quantizedValues(3, ir.Uint8, 1), quantizedValues(4, ir.Uint8, 1), quantizedValues(5, ir.Uint8, 1)
 	want := must(t, "QGemm", nil, a, one(0.1), za, b, one(0.1), zb, nil, one(3), zy)
-	got := must(t, "QGemm", attrs{"transA": 1, "transB": 1}, turned(a), one(0.1), za, turned(b), one(0.1), zb, nil, one(3), zy)
+	got := must(t, "QGemm", attrs{"transA": 1, "transB": 1}, turned(a), one(0.1), za, turned(b), one(0.1), zb, nil,
+		one(3), zy)
 	if !bytes.Equal(got.Data, want.Data) {
 		t.Errorf("got %v, want %v", got.Data, want.Data)
 	}
@@ -173,13 +175,15 @@ func TestMatMulNBitsEqualsTheDefinition(t *testing.T) {
 				z = random(5, n, blocks)
 				zero = func(col, blk int) float32 { return ir.View[float32](z)[col*blocks+blk] }
 			}
-			got := must(t, "MatMulNBits", attrs{"K": k, "N": n, "bits": bits, "block_size": block}, a, b, s, z, nil, bias)
+			got := must(t, "MatMulNBits", attrs{"K": k, "N": n, "bits": bits, "block_size": block}, a, b, s, z, nil,
+				bias)
 			for i, y := range ir.View[float32](got) {
 				want, size := float64(ir.View[float32](bias)[i%n]), 1.0
 				for l := range k {
 					col, blk := i%n, l/block
 					q := narrow.Element(part(b.Data, col, blocks*block*bits/8), l, bits)
-					v := float64(ir.View[float32](a)[i/n*k+l]) * float64((float32(q)-zero(col, blk))*ir.View[float32](s)[col*blocks+blk])
+					v := float64(ir.View[float32](a)[i/n*k+l]) * float64((float32(q)-zero(col,
+						blk))*ir.View[float32](s)[col*blocks+blk])
 					want, size = want+v, size+math.Abs(v)
 				}
 				if !(math.Abs(float64(y)-want) <= 1e-6*size) {
@@ -197,9 +201,12 @@ func TestMatMulNBitsOfInt8Activations(t *testing.T) {
 	for _, c := range []struct {
 		bits, k, block, rounded int
 		zeros                   bool
-	}{{4, 96, 16, 16, true}, {4, 96, 32, 32, false}, {4, 256, 128, 32, true}, {4, 100, 32, 0, true}, {2, 96, 16, 16, true}, {2, 128, 64, 32, false}, {8, 96, 32, 32, true}, {8, 96, 16, 16, false}, {8, 100, 32, 0, true}} {
+	}{{4, 96, 16, 16, true}, {4, 96, 32, 32, false}, {4, 256, 128, 32, true}, {4, 100, 32, 0, true},
+		{2, 96, 16, 16, true}, {2, 128, 64, 32, false}, {8, 96, 32, 32, true}, {8, 96, 16, 16, false},
+		{8, 100, 32, 0, true}} {
 		blocks := (c.k + c.block - 1) / c.block
-		a, b, s := random(1, 3, int64(c.k)), quantizedValues(2, ir.Uint8, n, int64(blocks), int64(c.block*c.bits/8)), scale(3, n, int64(blocks))
+		a, b, s := random(1, 3, int64(c.k)), quantizedValues(2, ir.Uint8, n, int64(blocks), int64(c.block*c.bits/8)),
+			scale(3, n, int64(blocks))
 		var z *ir.Array
 		if c.zeros {
 			z = quantizedValues(5, ir.Uint8, n, int64((blocks*c.bits+7)/8))
@@ -214,7 +221,8 @@ func TestMatMulNBitsOfInt8Activations(t *testing.T) {
 		want := ir.View[float32](must(t, "MatMulNBits", sizes, rounded, b, s, z))
 		sizes["accuracy_level"] = 4
 		got := ir.View[float32](must(t, "MatMulNBits", sizes, a, b, s, z))
-		exact := ir.View[float32](must(t, "MatMulNBits", attrs{"K": c.k, "N": n, "bits": c.bits, "block_size": c.block}, a, b, s, z))
+		exact := ir.View[float32](must(t, "MatMulNBits",
+			attrs{"K": c.k, "N": n, "bits": c.bits, "block_size": c.block}, a, b, s, z))
 		differs := false
 		for i := range got {
 			if d := math.Abs(float64(got[i] - want[i])); d > 1e-4*max(1, math.Abs(float64(want[i]))) {
@@ -251,14 +259,16 @@ func TestMatMulNBitsOfHalves(t *testing.T) {
 
 // A vector has no axes to swap, for any transA and transB.
 func TestVectorsAreNotTransposed(t *testing.T) {
-	row, matrix, column := quantizedValues(1, ir.Uint8, 6), quantizedValues(2, ir.Int8, 6, 5), quantizedValues(3, ir.Int8, 6)
+	row, matrix, column := quantizedValues(1, ir.Uint8, 6), quantizedValues(2, ir.Int8, 6, 5),
+		quantizedValues(3, ir.Int8, 6)
 	for _, b := range []*ir.Array{matrix, column} {
 		want := must(t, "MatMulInteger", nil, row, b)
 		a := attrs{"transA": 1}
 		if b == column {
 			a["transB"] = 1
 		}
-		if got := must(t, "MatMulInteger", a, row, b); !slices.Equal(got.Shape, want.Shape) || !bytes.Equal(got.Data, want.Data) {
+		if got := must(t, "MatMulInteger", a, row, b); !slices.Equal(got.Shape, want.Shape) ||
+			!bytes.Equal(got.Data, want.Data) {
 			t.Errorf("times %v: got %v, want %v", b, got, want)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 func matMulNBitsOps() []op.Op {
 	return []op.Op{{
 		Domain: microsoft, Type: "MatMulNBits", Since: 1,
-		Shape: bitShape, Prepare: prepareBits, States: []any{(*kernel.Quantized)(nil)}, Work: bitWork, Run: multiplyBits,
+		Shape: bitShape, Prepare: prepareBits, States: []any{(*kernel.Quantized)(nil)}, Work: bitWork,
+		Run: multiplyBits,
 	}}
 }
 
@@ -66,7 +67,8 @@ func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	a := in[0]
-	if a.Kind != ir.Dense || !a.DType.IsFloat() || a.DType == ir.Double || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != int64(b.K) {
+	if a.Kind != ir.Dense || !a.DType.IsFloat() || a.DType == ir.Double || len(a.Shape) == 0 ||
+		a.Shape[len(a.Shape)-1] != int64(b.K) {
 		return nil, fmt.Errorf("input A is %s, want floats with rows of %d", a, b.K)
 	}
 	if err := checkBits(b, in); err != nil {
@@ -79,7 +81,8 @@ func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 // checkBits compares the constant inputs with the attributes.
 func checkBits(b *kernel.Quantized, in []*ir.Array) error {
-	if quantized := in[1]; quantized.DType != ir.Uint8 || quantized.Elems() != int64(b.N)*int64(b.Blocks())*int64(blob(b)) {
+	if quantized := in[1]; quantized.DType != ir.Uint8 ||
+		quantized.Elems() != int64(b.N)*int64(b.Blocks())*int64(blob(b)) {
 		return fmt.Errorf("input B is %s, want uint8[%d,%d,%d]", quantized, b.N, b.Blocks(), blob(b))
 	}
 	count := int64(b.N) * int64(b.Blocks())
@@ -133,7 +136,10 @@ func packInput(b *kernel.Quantized, pool *op.Pool, i int, a *ir.Array, memory []
 		b.Scales = packFloats(b, a, memory)
 	case a.DType == ir.Uint8:
 		b.Zeros = memory
-		kernel.SetBlocks(b, b.Zeros, func(col, block int) byte { return narrow.Element(a.Data[col*zeroBytes(b):], block, b.Bits) })
+		kernel.SetBlocks(b, b.Zeros, func(col, block int) byte {
+			return narrow.Element(a.Data[col*zeroBytes(b):],
+				block, b.Bits)
+		})
 	default:
 		b.Floats = packFloats(b, a, memory)
 	}
@@ -234,7 +240,8 @@ func multiplyBits(c *op.Call) error {
 }
 
 // roundRows rounds the rows of A to int8.
-func roundRows(pool *op.Pool, b *kernel.Quantized, a []float32, rows int, take func(size int64) []byte) *kernel.Int8Rows {
+func roundRows(pool *op.Pool, b *kernel.Quantized, a []float32, rows int,
+	take func(size int64) []byte) *kernel.Int8Rows {
 	r := int8Rows(b)
 	values, each := r.Bytes(rows)
 	r.Values = take(int64(values))

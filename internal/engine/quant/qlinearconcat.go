@@ -37,7 +37,8 @@ func concatShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			continue
 		}
 		if !joins(x, out, axis) {
-			return nil, fmt.Errorf("input X%d is %s, which cannot be concatenated with %s along axis %d", i/3, x, out, axis)
+			return nil, fmt.Errorf("input X%d is %s, which cannot be concatenated with %s along axis %d", i/3, x, out,
+				axis)
 		}
 		out.Shape[axis] += x.Shape[axis]
 	}

@@ -89,7 +89,8 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) e
 	products := make([]gemm.IntProduct, g.Products())
 	for i := range products {
 		p := gemm.IntProduct{
-			A: gemm.Rows(conv.Weights(g, w.Data, i), g.Depth()), ASigned: w.DType == ir.Int8, AZero: own(wZero, i%g.Groups, g.OutC),
+			A: gemm.Rows(conv.Weights(g, w.Data, i), g.Depth()), ASigned: w.DType == ir.Int8,
+			AZero:   own(wZero, i%g.Groups, g.OutC),
 			BSigned: x.DType == ir.Int8, BZero: xZero,
 		}
 		if image := conv.Input(g, x.Data, i); g.Pointwise() {
@@ -139,14 +140,16 @@ func qLinearConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := need(in, input{1, "x_scale"}, input{4, "w_scale"}, input{6, "y_scale"}, input{7, "y_zero_point"}); err != nil {
+	if err := need(in, input{1, "x_scale"}, input{4, "w_scale"}, input{6, "y_scale"},
+		input{7, "y_zero_point"}); err != nil {
 		return nil, err
 	}
 	channels := in[3].Shape[0]
 	for _, i := range []input{{1, "x_scale"}, {4, "w_scale"}, {6, "y_scale"}} {
 		s := in[i.at]
 		if s.Kind != ir.Dense || !isScale(s.DType) || s.Elems() != 1 && (i.at != 4 || s.Elems() != channels) {
-			return nil, fmt.Errorf("input %s is %s, want one float, or one for each of %d channels for w", i.name, s, channels)
+			return nil, fmt.Errorf("input %s is %s, want one float, or one for each of %d channels for w", i.name, s,
+				channels)
 		}
 	}
 	zero := in[7]

@@ -55,7 +55,8 @@ func arrangeQuads(n *op.Node, in []*ir.Array) (*integerWeights, error) {
 	if !fit || !bounded(values, q) {
 		return nil, nil
 	}
-	a := &quadArrangement{values: values, depth: int(w.Shape[1]), taps: int(w.Shape[2] * w.Shape[3]), q: q, lift: -xZero}
+	a := &quadArrangement{values: values, depth: int(w.Shape[1]), taps: int(w.Shape[2] * w.Shape[3]), q: q,
+		lift: -xZero}
 	if in[icXZero].DType == ir.Int8 {
 		a.lift -= 128
 	}
@@ -94,7 +95,8 @@ func bounded(values []byte, q kernel.Requantization) bool {
 		for _, v := range part(values, c, of) {
 			largest += 255 * math.Abs(float64(int8(v)))
 		}
-		if below := largest*math.Abs(float64(scale))+math.Abs(float64(q.Bias[c])) < kernel.QuadLimit/2; !below { // nor NaN
+		// nor NaN
+		if below := largest*math.Abs(float64(scale))+math.Abs(float64(q.Bias[c])) < kernel.QuadLimit/2; !below {
 			return false
 		}
 	}

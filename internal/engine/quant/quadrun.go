@@ -17,7 +17,8 @@ type quadRun struct {
 }
 
 func newQuadRun(g *conv.Geometry, w *quadWeights, c *op.Call) *quadRun {
-	return &quadRun{Geometry: g, quadWeights: w, x: c.In[icX].Data, y: c.Out[0].Data, signed: c.In[icX].DType == ir.Int8, work: c.Work}
+	return &quadRun{Geometry: g, quadWeights: w, x: c.In[icX].Data, y: c.Out[0].Data,
+		signed: c.In[icX].DType == ir.Int8, work: c.Work}
 }
 
 // quadWork is the scratch memory of a quadRun: an input of each worker.
@@ -73,7 +74,8 @@ func (r *quadRun) multiply(pool *op.Pool) {
 		}
 		c := *r.convs[group]
 		c.Runs = runs
-		c.Slide(part(r.y, image, r.OutArea()*channels)[from*channels+group*r.OutC:], channels, x[group*r.InC:], n, in, lo, hi)
+		c.Slide(part(r.y, image, r.OutArea()*channels)[from*channels+group*r.OutC:], channels, x[group*r.InC:], n, in,
+			lo, hi)
 	})
 }
 
@@ -94,7 +96,8 @@ func (r *quadRun) convolve(pool *op.Pool) {
 		for ; lo < hi; lo += 2 * kernel.GemmPanel {
 			for row := range to - from {
 				x, positions, step := b.Row(band, row)
-				c.Slide(y[(from+row)*positions*channels+group*r.OutC:], channels, x[group*r.InC:], positions, step, lo, min(hi, lo+2*kernel.GemmPanel))
+				c.Slide(y[(from+row)*positions*channels+group*r.OutC:], channels, x[group*r.InC:], positions, step,
+					lo, min(hi, lo+2*kernel.GemmPanel))
 			}
 		}
 	})
@@ -133,7 +136,8 @@ type quadTiles struct {
 }
 
 const (
-	tileBytes    = 1 << 15 // of the pixels of a tile and of the result, which is written 32 channels at a time: most of the L1 cache
+	// of the pixels of a tile and of the result, which is written 32 channels at a time: most of the L1 cache
+	tileBytes    = 1 << 15
 	leastTiles   = 8
 	quadRows     = 8 // of a strip of the kernel
 	leastProduct = 1 << 17

@@ -17,10 +17,12 @@ import (
 func quantizeOps() []op.Op {
 	return []op.Op{
 		{Type: "QuantizeLinear", Since: 10, Shape: quantizeShape, Work: quantizeWork, Run: quantize},
-		{Type: "DequantizeLinear", Since: 10, Shape: dequantizeShape, Work: dequantizeWork, Run: dequantize, Pack: packDequantize, Packs: true},
+		{Type: "DequantizeLinear", Since: 10, Shape: dequantizeShape, Work: dequantizeWork, Run: dequantize,
+			Pack: packDequantize, Packs: true},
 		{Type: "DynamicQuantizeLinear", Since: 11, Shape: dynamicShape, Run: dynamic},
 		{Domain: microsoft, Type: "QuantizeLinear", Since: 1, Shape: quantizeShape, Work: quantizeWork, Run: quantize},
-		{Domain: microsoft, Type: "DequantizeLinear", Since: 1, Shape: dequantizeShape, Work: dequantizeWork, Run: dequantize, Pack: packDequantize, Packs: true},
+		{Domain: microsoft, Type: "DequantizeLinear", Since: 1, Shape: dequantizeShape, Work: dequantizeWork,
+			Run: dequantize, Pack: packDequantize, Packs: true},
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // create if the result has the scale and zero point of the image.
 func quantizedMaxPoolOps() []op.Op {
 	return []op.Op{{
-		Domain: "mcompress", Type: "QuantizedMaxPool", Since: 1, Shape: quantizedMaxPoolShape, Work: quantizedMaxPoolWork, Run: runQuantizedMaxPool,
+		Domain: "mcompress", Type: "QuantizedMaxPool", Since: 1, Shape: quantizedMaxPoolShape,
+		Work: quantizedMaxPoolWork, Run: runQuantizedMaxPool,
 	}}
 }
 

@@ -27,7 +27,8 @@ func BenchmarkSparseProduct(b *testing.B) {
 					}
 				}
 				in := []*ir.Array{x, w, one(1), one(1), ir.NewArray(ir.Uint8, 1), ir.NewArray(ir.Int8, 1)}
-				call, err := optest.NewCall(row, optest.Case{Type: row.Type, Version: 1, In: in, Consts: []int{1, 3, 5}}, pool)
+				call, err := optest.NewCall(row, optest.Case{Type: row.Type, Version: 1, In: in,
+					Consts: []int{1, 3, 5}}, pool)
 				if err != nil {
 					b.Fatal(err)
 				}

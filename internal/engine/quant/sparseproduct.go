@@ -27,7 +27,8 @@ func (w operandInputs) prepareSparse(n *op.Node, in []*ir.Array, pool *op.Pool) 
 	}
 	k, width := tail(b.Shape, n.Bool("transB", false))
 	m := &spmm.QuantizedMatrix{
-		Data: b.Data, Signed: b.DType == ir.Int8, K: int(k), N: int(width), Row: int(width), Col: 1, Zeros: make([]int32, width),
+		Data: b.Data, Signed: b.DType == ir.Int8, K: int(k), N: int(width), Row: int(width), Col: 1,
+		Zeros: make([]int32, width),
 	}
 	if n.Bool("transB", false) {
 		m.Row, m.Col = 1, int(k)
@@ -65,7 +66,8 @@ func packExact(m *spmm.QuantizedMatrix, pool *op.Pool) *spmm.Matrix {
 }
 
 // runSparse is run of a sparse B. bZero are the zero points that were not subtracted from it, as they are no constants.
-func (p *product) runSparse(c *op.Call, w *spmm.Matrix, a []byte, signed bool, aZero, bZero []int32, work []byte, to []int32, finish finisher) {
+func (p *product) runSparse(c *op.Call, w *spmm.Matrix, a []byte, signed bool, aZero, bZero []int32, work []byte,
+	to []int32, finish finisher) {
 	if finish == nil {
 		finish = func(_, row, col int, sums []int32) { copy(to[row*p.N+col:], sums) }
 	}

@@ -44,8 +44,10 @@ func TestSparseProductsAreBitIdentical(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, constant := range [][]int{allButFirst(c.in), {1, 3}} {
-						if got, err := compute(c.name, nil, 3, 1, c.in, constant...); err != nil || !bytes.Equal(got[0].Data, want[0].Data) {
-							t.Errorf("%s, %d rows of %s, %d zero points, constants %v: not bit-identical, %v", c.name, rows, dt, n, constant, err)
+						if got, err := compute(c.name, nil, 3, 1, c.in, constant...); err != nil ||
+							!bytes.Equal(got[0].Data, want[0].Data) {
+							t.Errorf("%s, %d rows of %s, %d zero points, constants %v: not bit-identical, %v", c.name,
+								rows, dt, n, constant, err)
 						}
 					}
 				}
@@ -82,8 +84,9 @@ func TestSparseProductsArePacked(t *testing.T) {
 		signs  bool // every second one is negative
 		sparse bool
 	}{
-		"sparse": {300, 300, 17, false, true}, "dense": {300, 300, 5, false, false}, "small": {20, 20, 15, false, false},
-		"long": {3000, 20, 12, false, false}, "long, of both signs": {3000, 20, 12, true, true},
+		"sparse": {300, 300, 17, false, true}, "dense": {300, 300, 5, false, false},
+		"small": {20, 20, 15, false, false},
+		"long":  {3000, 20, 12, false, false}, "long, of both signs": {3000, 20, 12, true, true},
 	} {
 		b := ir.NewArray(ir.Int8, c.k, c.n)
 		for i := 0; i < len(b.Data); i += c.of {
@@ -93,7 +96,8 @@ func TestSparseProductsArePacked(t *testing.T) {
 			}
 		}
 		n := rowOf("MatMulInteger")
-		made, err := n.Prepare(op.NewNode(ir.OpID{Type: "MatMulInteger"}, 25, nil, nil), []*ir.Array{nil, b, nil, zero}, op.NewPool(1))
+		made, err := n.Prepare(op.NewNode(ir.OpID{Type: "MatMulInteger"}, 25, nil, nil),
+			[]*ir.Array{nil, b, nil, zero}, op.NewPool(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,8 +120,10 @@ func TestSparseIntegerConvIsBitIdentical(t *testing.T) {
 	}{
 		{[]int64{2, 7, 9, 130}, []int64{130, 130, 1, 1}, attrs{}, 1, ir.Int8},
 		{[]int64{2, 19, 21, 40}, []int64{70, 40, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}, 70, ir.Int8},
-		{[]int64{1, 61, 67, 40}, []int64{68, 40, 3, 3}, attrs{"pads": []int{0, 1, 2, 1}, "strides": []int{2, 2}}, 1, ir.Uint8},
-		{[]int64{1, 90, 90, 64}, []int64{64, 64, 3, 3}, attrs{"dilations": []int{2, 1}}, 64, ir.Uint8}, // in several bands
+		{[]int64{1, 61, 67, 40}, []int64{68, 40, 3, 3}, attrs{"pads": []int{0, 1, 2, 1}, "strides": []int{2, 2}}, 1,
+			ir.Uint8},
+		// in several bands
+		{[]int64{1, 90, 90, 64}, []int64{64, 64, 3, 3}, attrs{"dilations": []int{2, 1}}, 64, ir.Uint8},
 		{[]int64{1, 3, 3, 400}, []int64{20, 400, 3, 3}, attrs{"pads": []int{1, 1, 1, 1}}, 1, ir.Int8},
 	} {
 		w, zero := quantizedValues(2, l.values, l.w...), quantizedValues(3, l.values, l.zeros)
@@ -127,13 +133,15 @@ func TestSparseIntegerConvIsBitIdentical(t *testing.T) {
 				w.Data[at] = zero.Data[at/size%len(zero.Data)]
 			}
 		}
-		made, err := rowOf("IntegerConv").Prepare(op.NewNode(ir.OpID{Type: "IntegerConv"}, 1, l.a.List(), nil), []*ir.Array{nil, w, nil, nil, nil, nil, zero, nil, nil}, op.NewPool(2))
+		made, err := rowOf("IntegerConv").Prepare(op.NewNode(ir.OpID{Type: "IntegerConv"}, 1, l.a.List(), nil),
+			[]*ir.Array{nil, w, nil, nil, nil, nil, zero, nil, nil}, op.NewPool(2))
 		if err != nil || made.State.(*integerWeights).sparse == nil {
 			t.Fatalf("layer %d is not packed, %v", i, err)
 		}
 		for _, dt := range []ir.DType{ir.Int8, ir.Uint8} {
 			x, xZero := quantizedValues(1, dt, l.x...), quantizedValues(4, dt, 1)
-			must(t, "IntegerConv", l.a, x, w, random(5, l.w[0]), one(0.02), xZero, scale(6, l.w[0]), zero, one(0.9), quantizedValues(7, ir.Int8, 1))
+			must(t, "IntegerConv", l.a, x, w, random(5, l.w[0]), one(0.02), xZero, scale(6, l.w[0]), zero, one(0.9),
+				quantizedValues(7, ir.Int8, 1))
 		}
 	}
 }

@@ -55,13 +55,19 @@ func likeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 func runNormal(c *op.Call) error {
 	mean, scale := float64(c.Float("mean", 0)), float64(c.Float("scale", 1))
-	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand, _ int) float64 { return mean + float64(scale*r.NormFloat64()) })
+	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand,
+		_ int) float64 {
+		return mean + float64(scale*r.NormFloat64())
+	})
 	return nil
 }
 
 func runUniform(c *op.Call) error {
 	low, high := float64(c.Float("low", 0)), float64(c.Float("high", 1))
-	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand, _ int) float64 { return low + float64((high-low)*r.Float64()) })
+	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand,
+		_ int) float64 {
+		return low + float64((high-low)*r.Float64())
+	})
 	return nil
 }
 

@@ -46,7 +46,8 @@ func run(t *testing.T, typ string, workers, runs int, attrs []*ir.Attr, in ...*i
 func shape(dims ...int64) *ir.Attr { return &ir.Attr{Name: "shape", Type: ir.AttrInts, Ints: dims} }
 
 func TestNumbersDoNotDependOnWorkers(t *testing.T) {
-	one, many := run(t, "RandomNormal", 1, 1, []*ir.Attr{shape(3, 5000)}), run(t, "RandomNormal", 4, 1, []*ir.Attr{shape(3, 5000)})
+	one, many := run(t, "RandomNormal", 1, 1, []*ir.Attr{shape(3, 5000)}),
+		run(t, "RandomNormal", 4, 1, []*ir.Attr{shape(3, 5000)})
 	if !bytes.Equal(one[0].Data, many[0].Data) {
 		t.Error("1 and 4 workers drew different numbers")
 	}
@@ -69,9 +70,11 @@ func TestMeans(t *testing.T) {
 		in       []*ir.Array
 	}{
 		{"RandomNormal", []*ir.Attr{{Name: "mean", F: 3}, {Name: "scale", F: 2}, shape(n)}, 3, 2, nil},
-		{"RandomNormalLike", []*ir.Attr{{Name: "mean", F: 3}, {Name: "scale", F: 2}}, 3, 2, []*ir.Array{ir.NewArray(ir.Float, n)}},
+		{"RandomNormalLike", []*ir.Attr{{Name: "mean", F: 3}, {Name: "scale", F: 2}}, 3, 2,
+			[]*ir.Array{ir.NewArray(ir.Float, n)}},
 		{"RandomUniform", []*ir.Attr{{Name: "low", F: -1}, {Name: "high", F: 5}, shape(n)}, 2, 6 / math.Sqrt(12), nil},
-		{"RandomUniformLike", []*ir.Attr{{Name: "low", F: -1}, {Name: "high", F: 5}}, 2, 6 / math.Sqrt(12), []*ir.Array{ir.NewArray(ir.Float, n)}},
+		{"RandomUniformLike", []*ir.Attr{{Name: "low", F: -1}, {Name: "high", F: 5}}, 2, 6 / math.Sqrt(12),
+			[]*ir.Array{ir.NewArray(ir.Float, n)}},
 	} {
 		out := run(t, c.typ, 2, 1, c.attrs, c.in...)[0]
 		sum, squares := 0.0, 0.0
@@ -89,7 +92,8 @@ func TestMeans(t *testing.T) {
 }
 
 func TestBernoulliIsSureAtTheEnds(t *testing.T) {
-	out := run(t, "Bernoulli", 1, 1, []*ir.Attr{{Name: "dtype", I: int64(ir.Bool)}}, ir.ArrayOf([]float32{0, 1, 0, 1}, 4))[0]
+	out := run(t, "Bernoulli", 1, 1, []*ir.Attr{{Name: "dtype", I: int64(ir.Bool)}},
+		ir.ArrayOf([]float32{0, 1, 0, 1}, 4))[0]
 	if !bytes.Equal(out.Data, []byte{0, 1, 0, 1}) {
 		t.Errorf("got %v", out.Data)
 	}

@@ -62,17 +62,20 @@ type activation struct {
 }
 
 var activations = map[string]activation{
-	"Relu":            {0, 0, 0, func(x []float32, _, _ float32) { kernel.Relu(x, x) }, relu, reluSlope},
-	"Tanh":            {0, 0, 0, func(x []float32, _, _ float32) { kernel.Tanh(x, x) }, tanh, tanhSlope},
-	"Sigmoid":         {0, 0, 0, func(x []float32, _, _ float32) { kernel.Sigmoid(x, x) }, sigmoid, sigmoidSlope},
-	"Affine":          {2, 1, 0, func(x []float32, a, b float32) { kernel.ScaleShift(x, x, a, b) }, affine, affineSlope},
-	"LeakyRelu":       {1, 0.01, 0, func(x []float32, a, _ float32) { kernel.LeakyRelu(x, x, a) }, leakyRelu, leakyReluSlope},
+	"Relu":    {0, 0, 0, func(x []float32, _, _ float32) { kernel.Relu(x, x) }, relu, reluSlope},
+	"Tanh":    {0, 0, 0, func(x []float32, _, _ float32) { kernel.Tanh(x, x) }, tanh, tanhSlope},
+	"Sigmoid": {0, 0, 0, func(x []float32, _, _ float32) { kernel.Sigmoid(x, x) }, sigmoid, sigmoidSlope},
+	"Affine": {2, 1, 0, func(x []float32, a, b float32) { kernel.ScaleShift(x, x, a, b) }, affine,
+		affineSlope},
+	"LeakyRelu": {1, 0.01, 0, func(x []float32, a, _ float32) { kernel.LeakyRelu(x, x, a) }, leakyRelu,
+		leakyReluSlope},
 	"ThresholdedRelu": {1, 1, 0, thresholdedRelu, thresholdedReluValue, thresholdedReluSlope},
 	"ScaledTanh":      {2, 1, 1, scaledTanh, scaledTanhValue, scaledTanhSlope},
-	"HardSigmoid":     {2, 0.2, 0.5, func(x []float32, a, b float32) { kernel.HardSigmoid(x, x, a, b) }, hardSigmoid, hardSigmoidSlope},
-	"Elu":             {1, 1, 0, elu, eluValue, eluSlope},
-	"Softsign":        {0, 0, 0, softsign, softsignValue, softsignSlope},
-	"Softplus":        {0, 0, 0, softplus, softplusValue, softplusSlope},
+	"HardSigmoid": {2, 0.2, 0.5, func(x []float32, a, b float32) { kernel.HardSigmoid(x, x, a, b) }, hardSigmoid,
+		hardSigmoidSlope},
+	"Elu":      {1, 1, 0, elu, eluValue, eluSlope},
+	"Softsign": {0, 0, 0, softsign, softsignValue, softsignSlope},
+	"Softplus": {0, 0, 0, softplus, softplusValue, softplusSlope},
 }
 
 func thresholdedRelu(x []float32, alpha, _ float32) {

@@ -28,7 +28,8 @@ type direction struct {
 
 // direction is direction d with its own scratch memory.
 func (l *layer) direction(c *op.Call, work []byte, packed *weights, d int) (*direction, error) {
-	s := &direction{side: side{l, d}, c: c, packed: packed, clip: c.Float("clip", 0), coupled: c.Bool("input_forget", false), linear: l.linearBeforeReset(c.Node)}
+	s := &direction{side: side{l, d}, c: c, packed: packed, clip: c.Float("clip", 0),
+		coupled: c.Bool("input_forget", false), linear: l.linearBeforeReset(c.Node)}
 	var err error
 	if s.f, err = l.functions(c.Node, d); err != nil {
 		return nil, err
@@ -81,7 +82,8 @@ func (s *direction) run() {
 				copy(s.gates[n*g:][:g], s.inputs[s.inputAt(t, n)*g:])
 			}
 		}
-		s.packed.before[s.d].multiply(product{pool: s.c.Pool, work: s.work, a: s.h, rows: s.N, c: s.gates, stride: g, accumulate: true})
+		s.packed.before[s.d].multiply(product{pool: s.c.Pool, work: s.work, a: s.h, rows: s.N, c: s.gates, stride: g,
+			accumulate: true})
 		s.advance(i, g)
 	}
 	s.finish()
@@ -89,7 +91,8 @@ func (s *direction) run() {
 
 // project multiplies all of X by W at once, and adds the biases that do not depend on the step.
 func (s *direction) project(g int) {
-	p := product{pool: s.c.Pool, work: s.work, a: ir.View[float32](s.c.In[inX]), rows: s.T * s.N, c: s.inputs, stride: g}
+	p := product{pool: s.c.Pool, work: s.work, a: ir.View[float32](s.c.In[inX]), rows: s.T * s.N, c: s.inputs,
+		stride: g}
 	if s.bias != nil {
 		sum := make([]float32, g)
 		copy(sum, s.bias[:g])

@@ -33,7 +33,8 @@ type floatFactor struct {
 }
 
 func (f floatFactor) multiply(p product) {
-	g := gemm.FloatProduct{A: gemm.Rows(p.a, f.k), Packed: f.PackedFloat, C: p.c, Stride: p.stride, Accumulate: p.accumulate}
+	g := gemm.FloatProduct{A: gemm.Rows(p.a, f.k), Packed: f.PackedFloat, C: p.c, Stride: p.stride,
+		Accumulate: p.accumulate}
 	if p.bias != nil {
 		g.Epilogue.Bias = gemm.Matrix[float32]{Data: p.bias, Col: 1}
 	}
@@ -113,7 +114,8 @@ func (l *layer) checkQuantized(in []*ir.Array) error {
 			return err
 		}
 		if zero.DType != in[o.data].DType || zero.Elems() != int64(l.D) && zero.Elems() != n {
-			return fmt.Errorf("input %s_zero_point is %s, want %d or %d of the type of %s", o.name, zero, l.D, n, in[o.data])
+			return fmt.Errorf("input %s_zero_point is %s, want %d or %d of the type of %s", o.name, zero, l.D, n,
+				in[o.data])
 		}
 	}
 	return nil

@@ -163,7 +163,8 @@ func (k *kind) gradientWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	}
 	rows, g := l.T*l.N, l.gates*l.H
 	for _, s := range []gemm.Shape{
-		{M: rows, N: g, K: l.Input}, {M: rows, N: g, K: l.H}, {M: rows, N: 2 * l.H, K: l.H}, {M: rows, N: l.H, K: l.H}, {M: rows, N: l.Input, K: g},
+		{M: rows, N: g, K: l.Input}, {M: rows, N: g, K: l.H}, {M: rows, N: 2 * l.H, K: l.H},
+		{M: rows, N: l.H, K: l.H}, {M: rows, N: l.Input, K: g},
 		{M: g, N: l.Input, K: rows}, {M: g, N: l.H, K: rows}, {M: 2 * l.H, N: l.H, K: rows}, {M: l.H, N: l.H, K: rows},
 	} {
 		products = max(products, gemm.FloatWork(s, 1, workers, false))
@@ -195,7 +196,8 @@ func runGradient[T number](k *kind) func(*op.Call) error {
 }
 
 func newGradient[T number](c *op.Call, s side) (*gradient[T], error) {
-	g := &gradient[T]{side: s, c: c, clip: T(c.Float("clip", 0)), coupled: c.Bool("input_forget", false), linear: s.linearBeforeReset(c.Node)}
+	g := &gradient[T]{side: s, c: c, clip: T(c.Float("clip", 0)), coupled: c.Bool("input_forget", false),
+		linear: s.linearBeforeReset(c.Node)}
 	var err error
 	if g.f, err = s.functions(c.Node, s.d); err != nil {
 		return nil, err

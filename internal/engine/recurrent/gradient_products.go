@@ -22,8 +22,10 @@ func (g *gradient[T]) sumGates() {
 			copy(g.gates[i*n:], sum)
 		}
 	}
-	g.multiply(gemm.Shape{M: rows, N: n, K: g.Input}, gemm.Rows(g.x, g.Input), gemm.Rows(g.w, g.Input).T(), gemm.Rows(g.gates, n), g.bias != nil)
-	g.multiply(gemm.Shape{M: rows, N: cut, K: g.H}, gemm.Rows(g.before, g.H), gemm.Rows(g.r, g.H).T(), gemm.Rows(g.gates, n), true)
+	g.multiply(gemm.Shape{M: rows, N: n, K: g.Input}, gemm.Rows(g.x, g.Input), gemm.Rows(g.w, g.Input).T(),
+		gemm.Rows(g.gates, n), g.bias != nil)
+	g.multiply(gemm.Shape{M: rows, N: cut, K: g.H}, gemm.Rows(g.before, g.H), gemm.Rows(g.r, g.H).T(),
+		gemm.Rows(g.gates, n), true)
 }
 
 // direct is the number of rows of R that multiply h before the step.
@@ -34,10 +36,12 @@ func (g *gradient[T]) products() {
 	rows, n, cut := g.T*g.N, g.kind.gates*g.H, g.direct()
 	gates := gemm.Rows(g.gates, n)
 	if dx := g.output(outX); dx != nil {
-		g.multiply(gemm.Shape{M: rows, N: g.Input, K: n}, gates, gemm.Rows(g.w, g.Input), gemm.Rows(dx, g.Input), g.d > 0)
+		g.multiply(gemm.Shape{M: rows, N: g.Input, K: n}, gates, gemm.Rows(g.w, g.Input), gemm.Rows(dx, g.Input),
+			g.d > 0)
 	}
 	if dw := g.output(outW); dw != nil {
-		g.multiply(gemm.Shape{M: n, N: g.Input, K: rows}, gates.T(), gemm.Rows(g.x, g.Input), gemm.Rows(dw[g.d*n*g.Input:], g.Input), false)
+		g.multiply(gemm.Shape{M: n, N: g.Input, K: rows}, gates.T(), gemm.Rows(g.x, g.Input),
+			gemm.Rows(dw[g.d*n*g.Input:], g.Input), false)
 	}
 	if dr := g.output(outR); dr != nil {
 		dr = dr[g.d*n*g.H:]
@@ -92,7 +96,8 @@ func (g *gradient[T]) multiply(s gemm.Shape, a, b, c gemm.Matrix[T], add bool) {
 	switch a := any(a).(type) {
 	case gemm.Matrix[float32]:
 		to := any(c).(gemm.Matrix[float32])
-		gemm.Float(g.c.Pool, s, g.product, gemm.FloatProduct{A: a, B: any(b).(gemm.Matrix[float32]), C: to.Data, Stride: to.Row, Accumulate: add})
+		gemm.Float(g.c.Pool, s, g.product, gemm.FloatProduct{A: a, B: any(b).(gemm.Matrix[float32]), C: to.Data,
+			Stride: to.Row, Accumulate: add})
 	case gemm.Matrix[float64]:
 		multiplyDoubles(s, a, any(b).(gemm.Matrix[float64]), any(c).(gemm.Matrix[float64]), add)
 	}
@@ -137,6 +142,7 @@ func (g *gradient[T]) step(dst, a []T, stride int, f stepFactor[T], add bool) {
 		return
 	}
 	gemm.Float(g.c.Pool, s, g.product, gemm.FloatProduct{
-		A: gemm.Rows(any(a).([]float32), stride), Packed: f.packed, C: any(dst).([]float32), Stride: g.H, Accumulate: add,
+		A: gemm.Rows(any(a).([]float32), stride), Packed: f.packed, C: any(dst).([]float32), Stride: g.H,
+		Accumulate: add,
 	})
 }

@@ -49,7 +49,8 @@ func (r reference) inputs() []*ir.Array {
 		}
 		return a
 	}
-	in := []*ir.Array{random(1, x...), random(2, d, g, int64(r.in)), random(3, d, g, int64(r.h)), nil, nil, nil, nil, nil}
+	in := []*ir.Array{random(1, x...), random(2, d, g, int64(r.in)), random(3, d, g, int64(r.h)), nil, nil, nil, nil,
+		nil}
 	if !r.noBias {
 		in[3] = random(4, d, 2*g)
 	}
@@ -69,7 +70,8 @@ func (r reference) inputs() []*ir.Array {
 }
 
 func (r reference) attrs() []*ir.Attr {
-	attrs := []*ir.Attr{ir.IntAttr("hidden_size", int64(r.h)), ir.IntAttr("layout", int64(r.layout)), ir.StringAttr("direction", r.direction)}
+	attrs := []*ir.Attr{ir.IntAttr("hidden_size", int64(r.h)), ir.IntAttr("layout", int64(r.layout)),
+		ir.StringAttr("direction", r.direction)}
 	if r.activations != nil {
 		a := &ir.Attr{Name: "activations", Type: ir.AttrStrings}
 		for range r.directions() {
@@ -77,7 +79,8 @@ func (r reference) attrs() []*ir.Attr {
 		}
 		attrs = append(attrs, a)
 		for i, list := range [][]float32{r.alphas, r.betas} {
-			attrs = append(attrs, &ir.Attr{Name: []string{"activation_alpha", "activation_beta"}[i], Type: ir.AttrFloats, Floats: slices.Repeat(list, r.directions())})
+			attrs = append(attrs, &ir.Attr{Name: []string{"activation_alpha", "activation_beta"}[i],
+				Type: ir.AttrFloats, Floats: slices.Repeat(list, r.directions())})
 		}
 	}
 	if r.clip > 0 {
@@ -96,7 +99,8 @@ func (r reference) attrs() []*ir.Attr {
 func (r reference) apply(k int, x float64) float64 {
 	names := r.activations
 	if names == nil {
-		names = map[string][]string{"RNN": {"Tanh"}, "GRU": {"Sigmoid", "Tanh"}, "LSTM": {"Sigmoid", "Tanh", "Tanh"}}[r.kind]
+		names = map[string][]string{"RNN": {"Tanh"}, "GRU": {"Sigmoid", "Tanh"},
+			"LSTM": {"Sigmoid", "Tanh", "Tanh"}}[r.kind]
 	}
 	if r.clip > 0 && k < 2 {
 		x = min(max(x, -r.clip), r.clip)
@@ -274,14 +278,17 @@ func references() []reference {
 		name  string
 		alpha float32
 		beta  float32
-	}{{"Relu", 0, 0}, {"Affine", 0.7, 0.1}, {"LeakyRelu", 0.2, 0}, {"ThresholdedRelu", 0.3, 0}, {"ScaledTanh", 1.2, 0.8}, {"HardSigmoid", 0.3, 0.4}, {"Elu", 0.7, 0}, {"Softsign", 0, 0}, {"Softplus", 0, 0}} {
+	}{{"Relu", 0, 0}, {"Affine", 0.7, 0.1}, {"LeakyRelu", 0.2, 0}, {"ThresholdedRelu", 0.3, 0},
+		{"ScaledTanh", 1.2, 0.8}, {"HardSigmoid", 0.3, 0.4}, {"Elu", 0.7, 0}, {"Softsign", 0, 0}, {"Softplus", 0, 0}} {
 		for _, clip := range []float64{0, 0.5} {
-			r := reference{kind: "RNN", steps: 3, batch: 2, in: 2, h: 3, direction: "bidirectional", activations: []string{f.name}, clip: clip}
+			r := reference{kind: "RNN", steps: 3, batch: 2, in: 2, h: 3, direction: "bidirectional",
+				activations: []string{f.name}, clip: clip}
 			r.alphas, r.betas = []float32{f.alpha}, []float32{f.beta}
 			all = append(all, r)
 		}
 	}
-	return append(all, reference{kind: "LSTM", steps: 3, batch: 2, in: 2, h: 3, direction: "forward", activations: []string{"HardSigmoid", "Softsign", "Softplus"}, alphas: []float32{0.2}, betas: []float32{0.5}})
+	return append(all, reference{kind: "LSTM", steps: 3, batch: 2, in: 2, h: 3, direction: "forward",
+		activations: []string{"HardSigmoid", "Softsign", "Softplus"}, alphas: []float32{0.2}, betas: []float32{0.5}})
 }
 
 // Gradients agree with finite differences of the reference in float64, and the reference with the operator.
@@ -346,7 +353,8 @@ func (r reference) gradients(t *testing.T, dt ir.DType, in []*ir.Array, y *ir.Ar
 			args[i] = single(a)
 		}
 	}
-	got, err := optest.Run(recurrent.Ops(), optest.Case{Domain: "mcompress", Type: r.kind + "Grad", Version: 1, Outputs: 7, Workers: 2, In: args, Attrs: r.attrs()})
+	got, err := optest.Run(recurrent.Ops(), optest.Case{Domain: "mcompress", Type: r.kind + "Grad", Version: 1,
+		Outputs: 7, Workers: 2, In: args, Attrs: r.attrs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +390,8 @@ func (r reference) compareForward(t *testing.T, in, want []*ir.Array) {
 	if r.kind == "LSTM" {
 		outputs = 3
 	}
-	out, err := optest.Run(recurrent.Ops(), optest.Case{Type: r.kind, Version: 22, Outputs: outputs, In: args, Attrs: r.attrs()})
+	out, err := optest.Run(recurrent.Ops(), optest.Case{Type: r.kind, Version: 22, Outputs: outputs, In: args,
+		Attrs: r.attrs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,10 +412,12 @@ func closeTo(t *testing.T, what string, got, want *ir.Array) {
 
 // Activations whose derivative is ambiguous are refused.
 func TestGradientRefusesNegativeSlopes(t *testing.T) {
-	r := reference{kind: "RNN", steps: 2, batch: 1, in: 1, h: 1, direction: "forward", activations: []string{"LeakyRelu"}, alphas: []float32{-0.1}}
+	r := reference{kind: "RNN", steps: 2, batch: 1, in: 1, h: 1, direction: "forward",
+		activations: []string{"LeakyRelu"}, alphas: []float32{-0.1}}
 	in := r.inputs()
 	y := r.run(in)[0]
-	if _, err := optest.Run(recurrent.Ops(), optest.Case{Domain: "mcompress", Type: "RNNGrad", Version: 1, Outputs: 3, In: append(in, y, y), Attrs: r.attrs()}); err == nil {
+	if _, err := optest.Run(recurrent.Ops(), optest.Case{Domain: "mcompress", Type: "RNNGrad", Version: 1, Outputs: 3,
+		In: append(in, y, y), Attrs: r.attrs()}); err == nil {
 		t.Error("no error")
 	}
 }
@@ -416,9 +427,11 @@ func TestMalformedGradientsDoNotPanic(t *testing.T) {
 	for i, r := range references() {
 		in := r.inputs()
 		out := r.run(in)
-		node := optest.Case{Domain: "mcompress", Type: r.kind + "Grad", Version: 1, Outputs: 7, In: append(in, out[0], out[0], out[1]), Attrs: r.attrs()}
+		node := optest.Case{Domain: "mcompress", Type: r.kind + "Grad", Version: 1, Outputs: 7,
+			In: append(in, out[0], out[0], out[1]), Attrs: r.attrs()}
 		for seed := range uint64(20) {
-			broken := node.Malformed(rand.New(rand.NewPCG(seed, uint64(i))), optest.Defects{Ints: []string{"hidden_size", "layout", "linear_before_reset", "input_forget"}})
+			broken := node.Malformed(rand.New(rand.NewPCG(seed, uint64(i))),
+				optest.Defects{Ints: []string{"hidden_size", "layout", "linear_before_reset", "input_forget"}})
 			if text := optest.Panic(optest.Row(recurrent.Ops(), node), broken); text != "" {
 				t.Fatalf("%v: %s", broken, text)
 			}

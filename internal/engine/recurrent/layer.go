@@ -85,8 +85,10 @@ func (k *kind) layerOfType(dt ir.DType, n *op.Node, in []*ir.Array) (*layer, err
 	}
 	l.H = int(n.Int("hidden_size", r[2]))
 	g := int64(k.gates * l.H)
-	if l.H < 1 || !slices.Equal(w, []int64{int64(l.D), g, int64(l.Input)}) || !slices.Equal(r, []int64{int64(l.D), g, int64(l.H)}) {
-		return nil, fmt.Errorf("inputs W %s and R %s do not match %d directions, hidden size %d and input size %d", got[1], got[2], l.D, l.H, l.Input)
+	if l.H < 1 || !slices.Equal(w, []int64{int64(l.D), g, int64(l.Input)}) ||
+		!slices.Equal(r, []int64{int64(l.D), g, int64(l.H)}) {
+		return nil, fmt.Errorf("inputs W %s and R %s do not match %d directions, hidden size %d and input size %d",
+			got[1], got[2], l.D, l.H, l.Input)
 	}
 	if k.quantized {
 		if err := l.checkQuantized(in); err != nil {
@@ -167,7 +169,8 @@ func (k *kind) prepare(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared,
 		}
 		return packQuantized(in, pool).prepared(), nil
 	}
-	if w == nil || r == nil || w.DType != ir.Float || r.DType != ir.Float || len(w.Shape) != 3 || len(r.Shape) != 3 || int(r.Shape[1]) != k.gates*int(r.Shape[2]) {
+	if w == nil || r == nil || w.DType != ir.Float || r.DType != ir.Float || len(w.Shape) != 3 || len(r.Shape) != 3 ||
+		int(r.Shape[1]) != k.gates*int(r.Shape[2]) {
 		return nil, nil
 	}
 	return k.pack(n, w, r, pool).prepared(), nil
@@ -191,7 +194,8 @@ func (k *kind) pack(n *op.Node, w, r *ir.Array, pool *op.Pool) *weights {
 		out.w = append(out.w, floatFactor{gemm.PackFloat(pool, gemm.Rows(wd, input).T(), input, g), input, g})
 		out.before = append(out.before, floatFactor{gemm.PackFloat(pool, gemm.Rows(rd[:cut*h], h).T(), h, cut), h, cut})
 		if cut < g {
-			out.after = append(out.after, floatFactor{gemm.PackFloat(pool, gemm.Rows(rd[cut*h:], h).T(), h, g-cut), h, g - cut})
+			out.after = append(out.after, floatFactor{gemm.PackFloat(pool, gemm.Rows(rd[cut*h:], h).T(), h, g-cut), h,
+				g - cut})
 		}
 	}
 	return out

@@ -21,8 +21,10 @@ func TestDirectionsAtTheSameTime(t *testing.T) {
 		return a
 	}
 	for kind, gates := range map[string]int64{"RNN": 1, "GRU": 3, "LSTM": 4} {
-		c := optest.Case{Type: kind, Version: 22, Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("hidden_size", hidden), ir.StringAttr("direction", "bidirectional")}}
-		c.In = []*ir.Array{waves(steps, sequences, input), waves(2, gates*hidden, input), waves(2, gates*hidden, hidden), waves(2, 2*gates*hidden)}
+		c := optest.Case{Type: kind, Version: 22, Outputs: 2,
+			Attrs: []*ir.Attr{ir.IntAttr("hidden_size", hidden), ir.StringAttr("direction", "bidirectional")}}
+		c.In = []*ir.Array{waves(steps, sequences, input), waves(2, gates*hidden, input),
+			waves(2, gates*hidden, hidden), waves(2, 2*gates*hidden)}
 		var first []*ir.Array
 		for _, c.Workers = range []int{1, 2, 5} {
 			got, err := optest.Run(recurrent.Ops(), c)

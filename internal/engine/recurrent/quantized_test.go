@@ -95,13 +95,16 @@ func (q *quantizedLSTM) run() []float64 {
 func (q *quantizedLSTM) inputs() []*ir.Array {
 	n := int64(4 * q.hidden)
 	return []*ir.Array{
-		ir.ArrayOf(q.x, int64(q.steps), int64(q.batch), int64(q.input)), ir.ArrayOf(q.w, 1, int64(q.input), n), ir.ArrayOf(q.r, 1, int64(q.hidden), n), ir.ArrayOf(q.bias, 1, 2*n),
-		nil, nil, nil, nil, ir.ArrayOf(q.scaleW, 1, n), ir.ArrayOf(q.zeroW, 1, n), ir.ArrayOf(q.scaleR, 1, n), ir.ArrayOf(q.zeroR, 1, n),
+		ir.ArrayOf(q.x, int64(q.steps), int64(q.batch), int64(q.input)), ir.ArrayOf(q.w, 1, int64(q.input), n),
+		ir.ArrayOf(q.r, 1, int64(q.hidden), n), ir.ArrayOf(q.bias, 1, 2*n),
+		nil, nil, nil, nil, ir.ArrayOf(q.scaleW, 1, n), ir.ArrayOf(q.zeroW, 1, n), ir.ArrayOf(q.scaleR, 1, n),
+		ir.ArrayOf(q.zeroR, 1, n),
 	}
 }
 
 func lstmCase(q *quantizedLSTM, constant ...int) optest.Case {
-	c := optest.Case{Domain: "com.microsoft", Type: "DynamicQuantizeLSTM", Version: 1, In: q.inputs(), Attrs: []*ir.Attr{ir.IntAttr("hidden_size", int64(q.hidden))}}
+	c := optest.Case{Domain: "com.microsoft", Type: "DynamicQuantizeLSTM", Version: 1, In: q.inputs(),
+		Attrs: []*ir.Attr{ir.IntAttr("hidden_size", int64(q.hidden))}}
 	c.Consts = constant
 	return c
 }
@@ -128,7 +131,8 @@ func TestDynamicQuantizeLSTMEqualsThePlainImplementation(t *testing.T) {
 func TestMalformedDynamicQuantizeLSTM(t *testing.T) {
 	q := newQuantizedLSTM(1)
 	for at, a := range map[int]*ir.Array{
-		1: ir.ArrayOf(make([]float32, 7*24), 1, 7, 24), 2: ir.ArrayOf(make([]int8, 24), 1, 1, 24), 8: ir.ArrayOf(make([]float32, 3), 3),
+		1: ir.ArrayOf(make([]float32, 7*24), 1, 7, 24), 2: ir.ArrayOf(make([]int8, 24), 1, 1, 24),
+		8: ir.ArrayOf(make([]float32, 3), 3),
 		9: ir.ArrayOf(make([]uint8, 1), 1), 10: nil, 11: ir.ArrayOf(make([]int8, 23), 1, 23),
 	} {
 		for _, constant := range [][]int{nil, {1, 2, 8, 9, 10, 11}} {

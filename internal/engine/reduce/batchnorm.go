@@ -13,7 +13,8 @@ import (
 // batchOps: below opset 9 attribute spatial may select statistics per element of an instance. Training mode is selected
 // by further outputs below opset 14, then by an attribute.
 func batchOps() []op.Op {
-	return []op.Op{{Type: "BatchNormalization", Since: 7, Shape: batchShape, Run: runBatch, Work: groupWork, InPlace: []int{0}}}
+	return []op.Op{{Type: "BatchNormalization", Since: 7, Shape: batchShape, Run: runBatch, Work: groupWork,
+		InPlace: []int{0}}}
 }
 
 // batchLanes are instances × channels × elements of a channel.
@@ -91,7 +92,8 @@ func batchNorm[T floatElement](c *op.Call, spread func([]T) (mean, variance floa
 }
 
 // scaleColumns is for channels of one element.
-func scaleColumns[T floatElement](c *op.Call, l lanes, out block.Writer[T], in block.Loader[T], center, scale, shift []float64) {
+func scaleColumns[T floatElement](c *op.Call, l lanes, out block.Writer[T], in block.Loader[T], center, scale,
+	shift []float64) {
 	block.Parallel(c, l.outer*l.n, block.Grain, groupBytes, func(s block.Scratch, from, to int) {
 		bufX, bufY := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len)
 		for at := from; at < to; at += block.Len {
@@ -109,7 +111,8 @@ func scaleColumns[T floatElement](c *op.Call, l lanes, out block.Writer[T], in b
 }
 
 // batchMeanVar are mean and variance of each channel over all instances.
-func batchMeanVar[T floatElement](c *op.Call, l lanes, in block.Loader[T], spread func([]T) (mean, variance float64)) (mean, variance []float64) {
+func batchMeanVar[T floatElement](c *op.Call, l lanes, in block.Loader[T],
+	spread func([]T) (mean, variance float64)) (mean, variance []float64) {
 	mean, variance = make([]float64, l.n), make([]float64, l.n)
 	block.Parallel(c, l.n, l.grain(2), groupBytes, func(s block.Scratch, from, to int) {
 		buf := block.Take[T](&s, block.Len)
@@ -137,7 +140,8 @@ func updateRunning(c *op.Call, mean, variance []float64) {
 }
 
 // scaleShift is affine for float32, in two roundings.
-func scaleShift(out block.Writer[float32], in block.Loader[float32], at, n int, center, scale, shift float64, bufX, bufY []float32) {
+func scaleShift(out block.Writer[float32], in block.Loader[float32], at, n int, center, scale, shift float64, bufX,
+	bufY []float32) {
 	a, b := float32(scale), float32(shift-center*scale)
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)

@@ -36,13 +36,14 @@ func detWork(_ *op.Node, in []*ir.Array, workers int) int64 {
 func runDet(c *op.Call) error {
 	n := side(c.In[0])
 	out := setter(c.Out[0])
-	block.Parallel(c, int(c.Out[0].Elems()), block.Grain/max(n*n*n, 1), block.Bytes[float64](n*n), func(s block.Scratch, from, to int) {
-		a := block.Take[float64](&s, n*n)
-		for i := from; i < to; i++ {
-			number.Read(a, c.In[0], i*n*n)
-			out(i, determinant(a, n))
-		}
-	})
+	block.Parallel(c, int(c.Out[0].Elems()), block.Grain/max(n*n*n, 1), block.Bytes[float64](n*n),
+		func(s block.Scratch, from, to int) {
+			a := block.Take[float64](&s, n*n)
+			for i := from; i < to; i++ {
+				number.Read(a, c.In[0], i*n*n)
+				out(i, determinant(a, n))
+			}
+		})
 	return nil
 }
 

@@ -91,7 +91,8 @@ func (e embedding) check(in []*ir.Array, ids, words *ir.Array) error {
 	if len(table.Shape) != 2 || table.Shape[1] != words.Shape[1] {
 		return fmt.Errorf("input %s_embedding is %s, want rows of %d elements", e.name, table, words.Shape[1])
 	}
-	if own != nil && (len(own.Shape) != 2 || own.Shape[1] != ids.Shape[1] || own.Shape[0] != ids.Shape[0] && own.Shape[0] != 1) {
+	if own != nil && (len(own.Shape) != 2 || own.Shape[1] != ids.Shape[1] || own.Shape[0] != ids.Shape[0] &&
+		own.Shape[0] != 1) {
 		return fmt.Errorf("ids of the %s embedding are %s, those of words are %s", e.name, own, ids)
 	}
 	return nil
@@ -138,23 +139,24 @@ func runEmbed(c *op.Call) error {
 	gamma, beta := block.Read[float32](c.In[embedGamma]), block.Read[float32](c.In[embedBeta])
 	out, sums := block.Write[float32](c.Out[0]), block.Write[float32](output(c, 2))
 	eps := c.Float("epsilon", 1e-12)
-	block.Parallel(c, count, block.Grain/max(4*n, 1), rowBuffers*block.Bytes[float32](n), func(s block.Scratch, from, to int) {
-		var bufs [rowBuffers][]float32
-		for i := range bufs {
-			bufs[i] = block.Take[float32](&s, n)
-		}
-		for i := from; i < to && n > 0; i++ {
-			sum := sums.Block(bufs[0], i*n, n)
-			clear(sum)
-			for _, t := range tables {
-				kernel.Add(sum, sum, t.Block(bufs[1], int(t.rows[i])*n, n))
+	block.Parallel(c, count, block.Grain/max(4*n, 1), rowBuffers*block.Bytes[float32](n),
+		func(s block.Scratch, from, to int) {
+			var bufs [rowBuffers][]float32
+			for i := range bufs {
+				bufs[i] = block.Take[float32](&s, n)
 			}
-			y := out.Block(bufs[2], i*n, n)
-			normSingle(y, sum, gamma.Block(bufs[3], 0, n), beta.Block(bufs[4], 0, n), eps, true)
-			sums.Done(i*n, sum)
-			out.Done(i*n, y)
-		}
-	})
+			for i := from; i < to && n > 0; i++ {
+				sum := sums.Block(bufs[0], i*n, n)
+				clear(sum)
+				for _, t := range tables {
+					kernel.Add(sum, sum, t.Block(bufs[1], int(t.rows[i])*n, n))
+				}
+				y := out.Block(bufs[2], i*n, n)
+				normSingle(y, sum, gamma.Block(bufs[3], 0, n), beta.Block(bufs[4], 0, n), eps, true)
+				sums.Done(i*n, sum)
+				out.Done(i*n, y)
+			}
+		})
 	return nil
 }
 

@@ -25,7 +25,8 @@ func channelOps() []op.Op {
 		{"GroupNormalization", 21, groupNorm{grouped: true}},
 	} {
 		g := o.groupNorm
-		ops = append(ops, op.Op{Type: o.name, Since: o.since, Shape: g.shape, Run: g.run, Work: groupWork, InPlace: []int{0}})
+		ops = append(ops, op.Op{Type: o.name, Since: o.since, Shape: g.shape, Run: g.run, Work: groupWork,
+			InPlace: []int{0}})
 	}
 	return ops
 }
@@ -92,7 +93,8 @@ func (g groupNorm) run(c *op.Call) error {
 	return nil
 }
 
-func normGroups[T floatElement](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64), apply affineFunc[T]) {
+func normGroups[T floatElement](c *op.Call, g groupNorm, spread func([]T) (mean, variance float64),
+	apply affineFunc[T]) {
 	x := c.In[0]
 	groups, channels := int(g.groups(c.Node, x)), int(x.Shape[1])
 	if x.Elems() == 0 {
@@ -129,9 +131,11 @@ func numbers(a *ir.Array) []float64 {
 }
 
 // An affineFunc writes (x-center)·scale+shift for n elements from at on.
-type affineFunc[T floatElement] func(out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T)
+type affineFunc[T floatElement] func(out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64,
+	bufX, bufY []T)
 
-func affine[T floatElement](out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX, bufY []T) {
+func affine[T floatElement](out block.Writer[T], in block.Loader[T], at, n int, center, scale, shift float64, bufX,
+	bufY []T) {
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)
 		y := out.Block(bufY, at, m)
@@ -144,7 +148,8 @@ func affine[T floatElement](out block.Writer[T], in block.Loader[T], at, n int, 
 }
 
 // affineSingle is affine in float32, in three roundings.
-func affineSingle(out block.Writer[float32], in block.Loader[float32], at, n int, center, scale, shift float64, bufX, bufY []float32) {
+func affineSingle(out block.Writer[float32], in block.Loader[float32], at, n int, center, scale, shift float64, bufX,
+	bufY []float32) {
 	for ; n > 0; n -= block.Len {
 		m := min(n, block.Len)
 		y := out.Block(bufY, at, m)

@@ -12,9 +12,10 @@ type scaledSum struct{ top, sum float64 }
 
 func logSumExp[T floatElement]() fold[T, scaledSum] {
 	zero := scaledSum{top: math.Inf(-1)}
-	return each(zero, func(a scaledSum, v T) scaledSum { return a.plus(scaledSum{float64(v), 1}) }, scaledSum.plus, func(a scaledSum, _ int) T {
-		return T(a.top + math.Log(a.sum))
-	})
+	return each(zero, func(a scaledSum, v T) scaledSum { return a.plus(scaledSum{float64(v), 1}) }, scaledSum.plus,
+		func(a scaledSum, _ int) T {
+			return T(a.top + math.Log(a.sum))
+		})
 }
 
 // plus rescales the smaller one. If both maxima are Inf or -Inf their difference is NaN.

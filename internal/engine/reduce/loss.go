@@ -13,8 +13,10 @@ import (
 // lossOps compare scores of classes along axis 1 with labels.
 func lossOps() []op.Op {
 	return []op.Op{
-		{Type: "NegativeLogLikelihoodLoss", Since: 12, Shape: lossShape, Work: lossWork, Run: func(c *op.Call) error { return loss(c, false) }},
-		{Type: "SoftmaxCrossEntropyLoss", Since: 12, Shape: lossShape, Work: lossWork, Run: func(c *op.Call) error { return loss(c, true) }},
+		{Type: "NegativeLogLikelihoodLoss", Since: 12, Shape: lossShape, Work: lossWork,
+			Run: func(c *op.Call) error { return loss(c, false) }},
+		{Type: "SoftmaxCrossEntropyLoss", Since: 12, Shape: lossShape, Work: lossWork,
+			Run: func(c *op.Call) error { return loss(c, true) }},
 	}
 }
 

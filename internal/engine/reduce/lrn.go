@@ -46,9 +46,11 @@ func lrn[T floatElement](c *op.Call) {
 	l := lanesOf(c.In[0], 1)
 	size := int(min(c.Int("size", 1), math.MaxInt32))
 	in, out := block.Read[T](c.In[0]), block.Write[T](c.Out[0])
-	alpha, bias, power := float64(c.Float("alpha", 1e-4))/float64(size), float64(c.Float("bias", 1)), root(float64(c.Float("beta", 0.75)))
+	alpha, bias, power := float64(c.Float("alpha", 1e-4))/float64(size), float64(c.Float("bias", 1)),
+		root(float64(c.Float("beta", 0.75)))
 	block.Parallel(c, l.outer*l.n, block.Grain/max(4*l.inner, 1), lrnBytes, func(s block.Scratch, from, to int) {
-		bufX, bufY, sums := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len), block.Take[float64](&s, block.Len)
+		bufX, bufY, sums := block.Take[T](&s, block.Len), block.Take[T](&s, block.Len),
+			block.Take[float64](&s, block.Len)
 		for i := from; i < to; i++ {
 			k := i % l.n
 			first, last := max(0, k-(size-1)/2), min(l.n-1, k+size/2)

@@ -20,7 +20,8 @@ func (m *meanVar) add(n int, mean, variance float64) {
 func (m *meanVar) variance() float64 { return m.squares / m.n }
 
 // measure adds n elements from at on. spread computes mean and variance of a block.
-func measure[T floatElement](m *meanVar, in block.Loader[T], at, n int, buf []T, spread func([]T) (mean, variance float64)) {
+func measure[T floatElement](m *meanVar, in block.Loader[T], at, n int, buf []T,
+	spread func([]T) (mean, variance float64)) {
 	for ; n > 0; n -= block.Len {
 		x := in.Block(buf, at, min(n, block.Len))
 		mean, variance := spread(x)

@@ -10,7 +10,8 @@ import (
 )
 
 func mvnOps() []op.Op {
-	return []op.Op{{Type: "MeanVarianceNormalization", Since: 9, Shape: mvnShape, Run: runMVN, Work: groupWork, InPlace: []int{0}}}
+	return []op.Op{{Type: "MeanVarianceNormalization", Since: 9, Shape: mvnShape, Run: runMVN, Work: groupWork,
+		InPlace: []int{0}}}
 }
 
 // mvnEpsilon is added to the deviation, by the function that defines the operator.

@@ -27,25 +27,30 @@ func TestLayerNormalization(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		scale []int64 // broadcast to the rows of 2 × 3
-	}{{"of a row", []int64{2, 3}}, {"of a part", []int64{3}}, {"one number", nil}, {"of each row", []int64{rows, 1, 1}}, {"everything", []int64{rows, 2, 3}}} {
-		for dt, epsilon := range map[ir.DType]float64{ir.Float: 1e-6, ir.Double: 1e-12, ir.Float16: 5e-3, ir.BFloat16: 4e-2} {
+	}{{"of a row", []int64{2, 3}}, {"of a part", []int64{3}}, {"one number", nil},
+		{"of each row", []int64{rows, 1, 1}}, {"everything", []int64{rows, 2, 3}}} {
+		for dt, epsilon := range map[ir.DType]float64{ir.Float: 1e-6, ir.Double: 1e-12, ir.Float16: 5e-3,
+			ir.BFloat16: 4e-2} {
 			a, scale, bias := cast(t, x, dt), cast(t, smooth(c.scale...), dt), cast(t, smooth(3), dt)
 			wide, s, b := elements(t, a), elements(t, scale), elements(t, bias)
 			var want []float64
 			for r := range rows {
 				for i, v := range standardized(wide[r*n:][:n], 1e-5) {
-					k := map[string]int{"of a row": i, "of a part": i % 3, "one number": 0, "of each row": r, "everything": r*n + i}[c.name]
+					k := map[string]int{"of a row": i, "of a part": i % 3, "one number": 0, "of each row": r,
+						"everything": r*n + i}[c.name]
 					want = append(want, v*s[k]+b[i%3])
 				}
 			}
-			check(t, c.name+" of "+dt.String(), compute(t, "LayerNormalization", 17, arrays(a, scale, bias), ir.IntAttr("axis", 1)), epsilon, want...)
+			check(t, c.name+" of "+dt.String(), compute(t, "LayerNormalization", 17, arrays(a, scale, bias),
+				ir.IntAttr("axis", 1)), epsilon, want...)
 		}
 	}
 }
 
 func TestLayerNormalizationStatistics(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 3, 5, 5), 2, 2)
-	out := results(t, optest.Case{Type: "LayerNormalization", Version: 17, In: arrays(x, optest.Array[float32](1, 1)), Outputs: 3, Attrs: []*ir.Attr{ir.FloatAttr("epsilon", 0.25)}})
+	out := results(t, optest.Case{Type: "LayerNormalization", Version: 17, In: arrays(x, optest.Array[float32](1, 1)),
+		Outputs: 3, Attrs: []*ir.Attr{ir.FloatAttr("epsilon", 0.25)}})
 	check(t, "mean", out[1], 0, 2, 5)
 	check(t, "inverse deviation", out[2], 1e-7, 1/math.Sqrt(1.25), 2)
 	if !slices.Equal(out[1].Shape, []int64{2, 1}) {
@@ -74,10 +79,12 @@ func TestSkipNormalizations(t *testing.T) {
 		ir.View[float32](sum)[i] += ir.View[float32](bias)[i%8]
 	}
 	eps := ir.FloatAttr("epsilon", 1e-5)
-	out := results(t, optest.Case{Domain: microsoft, Type: "SkipLayerNormalization", Version: 1, In: arrays(x, skip, gamma, beta, bias), Outputs: 4, Attrs: []*ir.Attr{eps}})
+	out := results(t, optest.Case{Domain: microsoft, Type: "SkipLayerNormalization", Version: 1,
+		In: arrays(x, skip, gamma, beta, bias), Outputs: 4, Attrs: []*ir.Attr{eps}})
 	check(t, "layer", out[0], 0, elements(t, compute(t, "LayerNormalization", 17, arrays(sum, gamma, beta)))...)
 	check(t, "sum", out[3], 0, elements(t, sum)...)
-	out = results(t, optest.Case{Domain: microsoft, Type: "SkipSimplifiedLayerNormalization", Version: 1, In: arrays(x, skip, gamma, bias), Attrs: []*ir.Attr{eps}})
+	out = results(t, optest.Case{Domain: microsoft, Type: "SkipSimplifiedLayerNormalization", Version: 1,
+		In: arrays(x, skip, gamma, bias), Attrs: []*ir.Attr{eps}})
 	check(t, "simplified", out[0], 0, elements(t, compute(t, "RMSNormalization", 23, arrays(sum, gamma)))...)
 }
 
@@ -85,17 +92,20 @@ func TestEmbedLayerNormalization(t *testing.T) {
 	ids, segments := shaped(optest.Array[int32](2, 0, 1, 1), 2, 2), shaped(optest.Array[int32](1, 0, 0, 1), 2, 2)
 	words, positions, tables := smooth(3, 4), smooth(2, 4), random(t, ir.Float, 2, 4)
 	gamma, beta := smooth(4), random(t, ir.Float, 4)
-	c := optest.Case{Domain: microsoft, Type: "EmbedLayerNormalization", Version: 1, Outputs: 3, In: arrays(ids, segments, words, positions, tables, gamma, beta, segments)}
+	c := optest.Case{Domain: microsoft, Type: "EmbedLayerNormalization", Version: 1, Outputs: 3,
+		In: arrays(ids, segments, words, positions, tables, gamma, beta, segments)}
 	out := results(t, c)
 	var sum []float32
 	for i, id := range ir.View[int32](ids) {
 		for k := range 4 {
-			sum = append(sum, ir.View[float32](words)[int(id)*4+k]+ir.View[float32](positions)[i%2*4+k]+ir.View[float32](tables)[int(ir.View[int32](segments)[i])*4+k])
+			sum = append(sum, ir.View[float32](words)[int(id)*4+k]+ir.View[float32](positions)[i%2*4+k]+
+				ir.View[float32](tables)[int(ir.View[int32](segments)[i])*4+k])
 		}
 	}
 	whole := ir.ArrayOf(sum, 2, 2, 4)
 	check(t, "sum", out[2], 1e-6, elements(t, whole)...)
-	check(t, "normalized", out[0], 1e-5, elements(t, compute(t, "LayerNormalization", 17, arrays(whole, gamma, beta), ir.FloatAttr("epsilon", 1e-12)))...)
+	check(t, "normalized", out[0], 1e-5, elements(t,
+		compute(t, "LayerNormalization", 17, arrays(whole, gamma, beta), ir.FloatAttr("epsilon", 1e-12)))...)
 	check(t, "mask", out[1], 0, 1, 1)
 	ir.View[int32](ids)[3] = 3
 	if _, err := optest.Run(Ops(), c); err == nil || !strings.Contains(err.Error(), "id 3 of the word embedding is 3") {
@@ -121,26 +131,34 @@ func TestGroupsAndInstances(t *testing.T) {
 	own := func(c int) int { return c }
 	two := ir.IntAttr("num_groups", 2)
 	check(t, "instances", compute(t, "InstanceNormalization", 6, arrays(x, scale, bias)), 1e-6, groups(1, own)...)
-	check(t, "groups, scale per channel", compute(t, "GroupNormalization", 21, arrays(x, scale, bias), two), 1e-6, groups(2, own)...)
+	check(t, "groups, scale per channel", compute(t, "GroupNormalization", 21, arrays(x, scale, bias), two), 1e-6,
+		groups(2, own)...)
 	half := func(a *ir.Array) *ir.Array { return &ir.Array{DType: ir.Float, Shape: []int64{2}, Data: a.Data[:8]} }
-	check(t, "groups, scale per group", compute(t, "GroupNormalization", 18, arrays(x, half(scale), half(bias)), two), 1e-6, groups(2, func(c int) int { return c / 2 })...)
-	check(t, "double", compute(t, "InstanceNormalization", 6, arrays(cast(t, x, ir.Double), cast(t, scale, ir.Double), cast(t, bias, ir.Double))), 1e-12, groups(1, own)...)
+	check(t, "groups, scale per group", compute(t, "GroupNormalization", 18, arrays(x, half(scale), half(bias)), two),
+		1e-6, groups(2, func(c int) int { return c / 2 })...)
+	check(t, "double", compute(t, "InstanceNormalization", 6,
+		arrays(cast(t, x, ir.Double), cast(t, scale, ir.Double), cast(t, bias, ir.Double))), 1e-12, groups(1, own)...)
 }
 
 func TestBatchNormalization(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 3, 4, 5, 6, 7, 8), 2, 2, 2)
-	scale, bias, mean, variance := optest.Array[float32](2, 1), optest.Array[float32](0, 10), optest.Array[float32](1, 2), optest.Array[float32](4, 1)
+	scale, bias, mean, variance := optest.Array[float32](2, 1), optest.Array[float32](0, 10),
+		optest.Array[float32](1, 2), optest.Array[float32](4, 1)
 	eps := ir.FloatAttr("epsilon", 0)
 	want := []float64{0, 1, 11, 12, 4, 5, 15, 16}
 	for _, version := range []int64{7, 9, 14, 15} {
-		check(t, "inference", compute(t, "BatchNormalization", version, arrays(x, scale, bias, mean, variance), eps), 1e-6, want...)
+		check(t, "inference", compute(t, "BatchNormalization", version, arrays(x, scale, bias, mean, variance), eps),
+			1e-6, want...)
 	}
 	flat := shaped(x, 4, 2)
-	check(t, "no further axes", compute(t, "BatchNormalization", 15, arrays(flat, scale, bias, mean, variance), eps), 1e-6, 0, 10, 2, 12, 4, 14, 6, 16)
+	check(t, "no further axes", compute(t, "BatchNormalization", 15, arrays(flat, scale, bias, mean, variance), eps),
+		1e-6, 0, 10, 2, 12, 4, 14, 6, 16)
 
-	out := results(t, optest.Case{Type: "BatchNormalization", Version: 15, In: arrays(x, scale, bias, mean, variance), Outputs: 3, Attrs: []*ir.Attr{eps, ir.IntAttr("training_mode", 1), ir.FloatAttr("momentum", 0.75)}})
+	out := results(t, optest.Case{Type: "BatchNormalization", Version: 15, In: arrays(x, scale, bias, mean, variance),
+		Outputs: 3, Attrs: []*ir.Attr{eps, ir.IntAttr("training_mode", 1), ir.FloatAttr("momentum", 0.75)}})
 	// Channel 0 has 1, 2, 5, 6: mean 3.5, variance 4.25; channel 1 is larger by two.
-	check(t, "training", out[0], 1e-6, -5/math.Sqrt(4.25), -3/math.Sqrt(4.25), 10-2.5/math.Sqrt(4.25), 10-1.5/math.Sqrt(4.25),
+	check(t, "training", out[0], 1e-6, -5/math.Sqrt(4.25), -3/math.Sqrt(4.25), 10-2.5/math.Sqrt(4.25),
+		10-1.5/math.Sqrt(4.25),
 		3/math.Sqrt(4.25), 5/math.Sqrt(4.25), 10+1.5/math.Sqrt(4.25), 10+2.5/math.Sqrt(4.25))
 	check(t, "running mean", out[1], 1e-6, 0.75+0.25*3.5, 1.5+0.25*5.5)
 	check(t, "running variance", out[2], 1e-6, 3+0.25*4.25, 0.75+0.25*4.25)
@@ -151,7 +169,8 @@ func TestBatchNormalizationNotSpatial(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 3, 4), 1, 2, 2)
 	one, zero := optest.Array[float32](1, 1, 1, 1), optest.Array[float32](0, 0, 0, 0)
 	mean := optest.Array[float32](1, 1, 1, 1)
-	got := compute(t, "BatchNormalization", 7, arrays(x, one, zero, mean, one), ir.IntAttr("spatial", 0), ir.FloatAttr("epsilon", 0))
+	got := compute(t, "BatchNormalization", 7, arrays(x, one, zero, mean, one), ir.IntAttr("spatial", 0),
+		ir.FloatAttr("epsilon", 0))
 	check(t, "not spatial", got, 0, 0, 1, 2, 3)
 }
 
@@ -169,7 +188,8 @@ func TestMeanVarianceNormalization(t *testing.T) {
 		}
 	}
 	check(t, "by default", compute(t, "MeanVarianceNormalization", 13, arrays(x)), 1e-6, want...)
-	check(t, "columns", compute(t, "MeanVarianceNormalization", 9, arrays(shaped(optest.Array[float32](1, 5, 3, 5), 2, 2)), ir.IntsAttr("axes", 0)), 1e-6, -1, 0, 1, 0)
+	check(t, "columns", compute(t, "MeanVarianceNormalization", 9,
+		arrays(shaped(optest.Array[float32](1, 5, 3, 5), 2, 2)), ir.IntsAttr("axes", 0)), 1e-6, -1, 0, 1, 0)
 }
 
 // The formula of the specification; an even size includes one more channel after than before.

@@ -143,7 +143,8 @@ func adam(n *op.Node, rate float64, count int64) updater {
 }
 
 func momentum(n *op.Node, rate float64, count int64) updater {
-	norm, alpha, beta := float64(n.Float("norm_coefficient", 0)), float64(n.Float("alpha", 0)), float64(n.Float("beta", 1))
+	norm, alpha, beta := float64(n.Float("norm_coefficient", 0)), float64(n.Float("alpha", 0)),
+		float64(n.Float("beta", 1))
 	nesterov := n.Text("mode", "") == "nesterov"
 	if count <= 0 {
 		beta = 1

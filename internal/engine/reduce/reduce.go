@@ -36,7 +36,8 @@ func reduceOps() []op.Op {
 		ops = append(ops, reduceOp(r.name, 1, r.types, false), reduceOp(r.name, r.axesInput, r.types, true))
 	}
 	// Opset 28 removed logarithms of integers.
-	ops = append(ops, reduceOp("ReduceLogSum", 28, block.Floats, true), reduceOp("ReduceLogSumExp", 28, block.Floats, true))
+	ops = append(ops, reduceOp("ReduceLogSum", 28, block.Floats, true),
+		reduceOp("ReduceLogSumExp", 28, block.Floats, true))
 	return ops
 }
 

@@ -34,7 +34,8 @@ func arrays(a ...*ir.Array) []*ir.Array { return a }
 // cast is a as another type.
 func cast(t *testing.T, a *ir.Array, to ir.DType) *ir.Array {
 	t.Helper()
-	out, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 28, In: arrays(a), Attrs: []*ir.Attr{ir.IntAttr("to", int64(to))}})
+	out, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 28, In: arrays(a),
+		Attrs: []*ir.Attr{ir.IntAttr("to", int64(to))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,8 +85,11 @@ func smooth(shape ...int64) *ir.Array {
 
 // formulas are the reductions of a list, by the specification.
 var formulas = map[string]func(x []float64) float64{
-	"ReduceSum":       func(x []float64) float64 { return total(x, func(v float64) float64 { return v }) },
-	"ReduceMean":      func(x []float64) float64 { return total(x, func(v float64) float64 { return v }) / float64(len(x)) },
+	"ReduceSum": func(x []float64) float64 { return total(x, func(v float64) float64 { return v }) },
+	"ReduceMean": func(x []float64) float64 {
+		return total(x,
+			func(v float64) float64 { return v }) / float64(len(x))
+	},
 	"ReduceL1":        func(x []float64) float64 { return total(x, math.Abs) },
 	"ReduceSumSquare": func(x []float64) float64 { return total(x, func(v float64) float64 { return v * v }) },
 	"ReduceL2": func(x []float64) float64 {
@@ -133,7 +137,8 @@ func groups(x []float64, shape []int64, axes []int64) [][]float64 {
 }
 
 func TestReductionsEqualTheirDefinitions(t *testing.T) {
-	types := map[ir.DType]float64{ir.Float: 1e-6, ir.Double: 1e-12, ir.Float16: 2e-3, ir.BFloat16: 2e-2, ir.Int32: 0, ir.Uint64: 0}
+	types := map[ir.DType]float64{ir.Float: 1e-6, ir.Double: 1e-12, ir.Float16: 2e-3, ir.BFloat16: 2e-2, ir.Int32: 0,
+		ir.Uint64: 0}
 	for name, formula := range formulas {
 		for dt, epsilon := range types {
 			for _, c := range []struct{ shape, axes []int64 }{
@@ -151,8 +156,10 @@ func TestReductionsEqualTheirDefinitions(t *testing.T) {
 					want = append(want, formula(g))
 				}
 				want = elements(t, cast(t, optest.Array(want...), dt))
-				check(t, name+" of "+x.String(), compute(t, name, 11, arrays(x), ir.IntsAttr("axes", c.axes...)), epsilon, want...)
-				check(t, name+" of "+x.String(), compute(t, name, 18, arrays(x, optest.Array(c.axes...)), ir.IntAttr("keepdims", 0)), epsilon, want...)
+				check(t, name+" of "+x.String(), compute(t, name, 11, arrays(x), ir.IntsAttr("axes", c.axes...)),
+					epsilon, want...)
+				check(t, name+" of "+x.String(), compute(t, name, 18, arrays(x, optest.Array(c.axes...)),
+					ir.IntAttr("keepdims", 0)), epsilon, want...)
 			}
 		}
 	}
@@ -206,7 +213,8 @@ func TestBoolsAndNaN(t *testing.T) {
 	check(t, "min", compute(t, "ReduceMin", 20, arrays(b, optest.Array[int64](1))), 0, 0, 0)
 	x := shaped(optest.Array[float32](1, float32(math.NaN()), 3, 4), 2, 2)
 	for _, name := range []string{"ReduceMax", "ReduceMin", "ReduceSum", "ReduceLogSumExp"} {
-		if got := elements(t, compute(t, name, 18, arrays(x, optest.Array[int64](0)))); !math.IsNaN(got[1]) || math.IsNaN(got[0]) {
+		if got := elements(t, compute(t, name, 18, arrays(x, optest.Array[int64](0)))); !math.IsNaN(got[1]) ||
+			math.IsNaN(got[0]) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -231,14 +239,16 @@ func TestLongSumsAreAccurate(t *testing.T) {
 	if w := float64(float32(1e3 * float64(float32(0.1)))); columns[999] != w {
 		t.Errorf("a column: %v, want %v", columns[999], w)
 	}
-	check(t, "squares", compute(t, "ReduceL2", 18, arrays(x)), 1e-7, math.Sqrt(1e6*float64(float32(0.1))*float64(float32(0.1))))
+	check(t, "squares", compute(t, "ReduceL2", 18, arrays(x)), 1e-7,
+		math.Sqrt(1e6*float64(float32(0.1))*float64(float32(0.1))))
 }
 
 func TestLogSumExpOfLargeNumbers(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Float, ir.Double} {
 		x := cast(t, optest.Array[float32](1000, 1000, -1000), dt)
 		check(t, dt.String(), compute(t, "ReduceLogSumExp", 18, arrays(x)), 1e-7, 1000+math.Ln2)
-		check(t, "-Inf", compute(t, "ReduceLogSumExp", 18, arrays(cast(t, optest.Array(math.Inf(-1), math.Inf(-1)), dt))), 0, math.Inf(-1))
+		check(t, "-Inf", compute(t, "ReduceLogSumExp", 18,
+			arrays(cast(t, optest.Array(math.Inf(-1), math.Inf(-1)), dt))), 0, math.Inf(-1))
 	}
 }
 
@@ -255,8 +265,10 @@ func TestWorkersAndInPlaceAreBitIdentical(t *testing.T) {
 		{Type: "CumSum", Version: 14, In: arrays(x, optest.Scalar[int64](0)), InPlace: 1},
 		{Type: "LayerNormalization", Version: 17, In: arrays(x, row, row), InPlace: 1},
 		{Type: "InstanceNormalization", Version: 6, In: arrays(x, smooth(7), smooth(7)), InPlace: 1},
-		{Type: "BatchNormalization", Version: 15, In: arrays(x, smooth(7), smooth(7), smooth(7), random(t, ir.Float, 7)), Attrs: []*ir.Attr{ir.IntAttr("training_mode", 1)}, InPlace: 1},
-		{Type: "MeanVarianceNormalization", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntsAttr("axes", 0, 2)}, InPlace: 1},
+		{Type: "BatchNormalization", Version: 15, In: arrays(x, smooth(7), smooth(7), smooth(7),
+			random(t, ir.Float, 7)), Attrs: []*ir.Attr{ir.IntAttr("training_mode", 1)}, InPlace: 1},
+		{Type: "MeanVarianceNormalization", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntsAttr("axes", 0, 2)},
+			InPlace: 1},
 		{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](3)), Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}},
 		{Type: "LRN", Version: 13, In: arrays(x), Attrs: []*ir.Attr{ir.IntAttr("size", 3)}},
 	} {

@@ -53,7 +53,8 @@ func column(x []float64, width, at int) []float64 {
 func TestSoftmaxAlongAnyAxis(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16} {
 		x := cast(t, smooth(5, 1100), dt)
-		rows, columns := elements(t, compute(t, "Softmax", 13, arrays(x))), elements(t, compute(t, "Softmax", 13, arrays(x), ir.IntAttr("axis", 0)))
+		rows, columns := elements(t, compute(t, "Softmax", 13, arrays(x))),
+			elements(t, compute(t, "Softmax", 13, arrays(x), ir.IntAttr("axis", 0)))
 		logs := elements(t, compute(t, "LogSoftmax", 13, arrays(x), ir.IntAttr("axis", 0)))
 		wide := elements(t, x)
 		for _, k := range []int{0, 600, 1099} {
@@ -78,7 +79,8 @@ func TestSoftmaxBeforeOpset13(t *testing.T) {
 	x := shaped(optest.Array[float32](0, 0, 0, 0, 1, 1, 1, 1), 2, 2, 2)
 	quarter := slices.Repeat([]float64{0.25}, 8)
 	check(t, "opset 12", compute(t, "Softmax", 12, arrays(x)), 1e-7, quarter...)
-	check(t, "opset 13", compute(t, "Softmax", 13, arrays(x), ir.IntAttr("axis", 1)), 1e-7, slices.Repeat([]float64{0.5}, 8)...)
+	check(t, "opset 13", compute(t, "Softmax", 13, arrays(x), ir.IntAttr("axis", 1)), 1e-7,
+		slices.Repeat([]float64{0.5}, 8)...)
 	check(t, "Hardmax", compute(t, "Hardmax", 11, arrays(x)), 0, 1, 0, 0, 0, 1, 0, 0, 0)
 	check(t, "Hardmax 13", compute(t, "Hardmax", 13, arrays(x)), 0, 1, 0, 1, 0, 1, 0, 1, 0)
 }
@@ -99,7 +101,8 @@ func TestArgPrefersTheFirstAndNaN(t *testing.T) {
 	check(t, "last max", compute(t, "ArgMax", 13, arrays(x), axis, last), 0, 2, 2)
 	check(t, "min", compute(t, "ArgMin", 13, arrays(x), axis), 0, 0, 0)
 	check(t, "columns", compute(t, "ArgMax", 13, arrays(shaped(optest.Array[int8](1, 5, 2, 4), 2, 2))), 0, 1, 0)
-	if got := compute(t, "ArgMax", 13, arrays(x), axis, ir.IntAttr("keepdims", 0)); !slices.Equal(got.Shape, []int64{2}) {
+	if got := compute(t, "ArgMax", 13, arrays(x), axis, ir.IntAttr("keepdims", 0)); !slices.Equal(got.Shape,
+		[]int64{2}) {
 		t.Errorf("shape %v", got.Shape)
 	}
 }
@@ -117,18 +120,22 @@ func TestTopKIsStable(t *testing.T) {
 		{1, 0, nil, nil},
 		{0, 6, []float64{1, 2, 7, 7, 7, math.NaN()}, []float64{4, 0, 1, 3, 5, 2}},
 	} {
-		out := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array(c.k)), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("largest", c.largest)}})
+		out := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array(c.k)), Outputs: 2,
+			Attrs: []*ir.Attr{ir.IntAttr("largest", c.largest)}})
 		check(t, "values", out[0], 0, c.values...)
 		check(t, "indices", out[1], 0, c.indices...)
 	}
-	old := results(t, optest.Case{Type: "TopK", Version: 9, In: arrays(x), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("k", 2)}})
+	old := results(t, optest.Case{Type: "TopK", Version: 9, In: arrays(x), Outputs: 2,
+		Attrs: []*ir.Attr{ir.IntAttr("k", 2)}})
 	check(t, "opset 9", old[1], 0, 2, 1)
 }
 
 func TestTopKIsAPrefixOfTheOrder(t *testing.T) {
 	x := random(t, ir.Int32, 40, 300)
-	all := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](40)), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}})
-	some := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](7)), Outputs: 2, Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}})
+	all := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](40)), Outputs: 2,
+		Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}})
+	some := results(t, optest.Case{Type: "TopK", Version: 11, In: arrays(x, optest.Array[int64](7)), Outputs: 2,
+		Attrs: []*ir.Attr{ir.IntAttr("axis", 0)}})
 	for k := range all {
 		if !slices.Equal(elements(t, some[k]), elements(t, all[k])[:7*300]) {
 			t.Errorf("output %d for k = 7 is not a prefix of that for k = 40", k)
@@ -146,9 +153,11 @@ func TestUnique(t *testing.T) {
 		attrs []*ir.Attr
 		want  [4][]float64
 	}{
-		{flat, []*ir.Attr{ir.IntAttr("sorted", 0)}, [4][]float64{{2, 1, 3, 4}, {0, 1, 3, 4}, {0, 1, 1, 2, 3, 2}, {1, 2, 2, 1}}},
+		{flat, []*ir.Attr{ir.IntAttr("sorted", 0)},
+			[4][]float64{{2, 1, 3, 4}, {0, 1, 3, 4}, {0, 1, 1, 2, 3, 2}, {1, 2, 2, 1}}},
 		{rows, []*ir.Attr{ir.IntAttr("axis", 0)}, [4][]float64{{1, 0, 0, 2, 3, 4}, {0, 2}, {0, 0, 1}, {2, 1}}},
-		{cube, []*ir.Attr{ir.IntAttr("axis", 1)}, [4][]float64{{0, 1, 1, 1, 2, 1, 0, 1, 1, 1, 2, 1}, {1, 0, 2}, {1, 0, 2, 0}, {2, 1, 1}}},
+		{cube, []*ir.Attr{ir.IntAttr("axis", 1)}, [4][]float64{{0, 1, 1, 1, 2, 1, 0, 1, 1, 1, 2, 1}, {1, 0, 2},
+			{1, 0, 2, 0}, {2, 1, 1}}},
 		{optest.Array(math.NaN(), 1, math.NaN()), nil, [4][]float64{{1, math.NaN()}, {1, 0}, {1, 0, 1}, {1, 2}}},
 	} {
 		out := results(t, optest.Case{Type: "Unique", Version: 11, In: arrays(c.x), Outputs: 4, Attrs: c.attrs})

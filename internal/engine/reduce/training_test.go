@@ -14,10 +14,13 @@ func TestNegativeLogLikelihood(t *testing.T) {
 	x := shaped(optest.Array[float32](1, 2, 2, 2, 3, 2, 0, 1, 2, 2, 1, 2), 2, 3, 2)
 	target, weight := shaped(optest.Array[int64](2, 1, 0, 2), 2, 2), optest.Array[float32](0.2, 0.3, 0.1)
 	reduction := func(r string) *ir.Attr { return ir.StringAttr("reduction", r) }
-	check(t, "none", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target), reduction("none")), 0, -3, -2, 0, -2)
-	check(t, "sum", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target, weight), reduction("sum")), 1e-6, -1.1)
+	check(t, "none", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target), reduction("none")), 0, -3, -2, 0,
+		-2)
+	check(t, "sum", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target, weight), reduction("sum")), 1e-6,
+		-1.1)
 	check(t, "mean", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target, weight)), 1e-6, -1.1/0.7)
-	check(t, "ignored", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target), ir.IntAttr("ignore_index", 2)), 1e-6, -1)
+	check(t, "ignored", compute(t, "NegativeLogLikelihoodLoss", 13, arrays(x, target), ir.IntAttr("ignore_index", 2)),
+		1e-6, -1)
 }
 
 func TestSoftmaxCrossEntropyEqualsItsParts(t *testing.T) {
@@ -27,15 +30,18 @@ func TestSoftmaxCrossEntropyEqualsItsParts(t *testing.T) {
 	}
 	logs := compute(t, "LogSoftmax", 13, arrays(x), ir.IntAttr("axis", 1))
 	for _, attrs := range [][]*ir.Attr{nil, {ir.StringAttr("reduction", "none")}, {ir.IntAttr("ignore_index", 1)}} {
-		out := results(t, optest.Case{Type: "SoftmaxCrossEntropyLoss", Version: 13, In: arrays(x, labels), Outputs: 2, Attrs: attrs})
-		check(t, "loss", out[0], 1e-6, elements(t, compute(t, "NegativeLogLikelihoodLoss", 13, arrays(logs, labels), attrs...))...)
+		out := results(t, optest.Case{Type: "SoftmaxCrossEntropyLoss", Version: 13, In: arrays(x, labels), Outputs: 2,
+			Attrs: attrs})
+		check(t, "loss", out[0], 1e-6, elements(t,
+			compute(t, "NegativeLogLikelihoodLoss", 13, arrays(logs, labels), attrs...))...)
 		check(t, "logarithms", out[1], 1e-6, elements(t, logs)...)
 	}
 }
 
 func TestLabelsOutOfRange(t *testing.T) {
 	c := optest.Case{Type: "SoftmaxCrossEntropyLoss", Version: 13, In: arrays(smooth(2, 3), optest.Array[int64](0, 3))}
-	if _, err := optest.Run(Ops(), c); err == nil || !strings.Contains(err.Error(), "label 1 is 3, want a class below 3") {
+	if _, err := optest.Run(Ops(), c); err == nil ||
+		!strings.Contains(err.Error(), "label 1 is 3, want a class below 3") {
 		t.Errorf("got %v", err)
 	}
 	c.Attrs = []*ir.Attr{ir.IntAttr("ignore_index", 3)}
@@ -49,16 +55,19 @@ const preview = "ai.onnx.preview.training"
 // One step each, by the pseudo code of the specification.
 func TestOptimizers(t *testing.T) {
 	rate, count := optest.Scalar[float32](0.1), optest.Scalar[int64](2)
-	x, g, h, v := optest.Array[float32](1, -2), optest.Array[float32](0.5, 1), optest.Array[float32](4, 9), optest.Array[float32](1, 1)
+	x, g, h, v := optest.Array[float32](1, -2), optest.Array[float32](0.5, 1), optest.Array[float32](4, 9),
+		optest.Array[float32](1, 1)
 	g1, g2 := 0.5+0.001, 1-0.002 // with norm_coefficient·x
 	norm := ir.FloatAttr("norm_coefficient", 0.001)
 
-	out := results(t, optest.Case{Domain: preview, Type: "Adagrad", Version: 1, Outputs: 2, In: arrays(rate, count, x, g, h), Attrs: []*ir.Attr{norm, ir.FloatAttr("decay_factor", 0.5)}})
+	out := results(t, optest.Case{Domain: preview, Type: "Adagrad", Version: 1, Outputs: 2,
+		In: arrays(rate, count, x, g, h), Attrs: []*ir.Attr{norm, ir.FloatAttr("decay_factor", 0.5)}})
 	h1, h2 := 4+g1*g1, 9+g2*g2
 	check(t, "Adagrad", out[0], 1e-6, 1-0.05*g1/(math.Sqrt(h1)+1e-6), -2-0.05*g2/(math.Sqrt(h2)+1e-6))
 	check(t, "Adagrad, state", out[1], 1e-6, h1, h2)
 
-	out = results(t, optest.Case{Domain: preview, Type: "Adam", Version: 1, Outputs: 3, In: arrays(rate, count, x, g, v, h), Attrs: []*ir.Attr{norm}})
+	out = results(t, optest.Case{Domain: preview, Type: "Adam", Version: 1, Outputs: 3,
+		In: arrays(rate, count, x, g, v, h), Attrs: []*ir.Attr{norm}})
 	v1, v2, k1, k2 := 0.9+0.1*g1, 0.9+0.1*g2, 0.999*4+0.001*g1*g1, 0.999*9+0.001*g2*g2
 	r := 0.1 * math.Sqrt(1-0.999*0.999) / (1 - 0.9*0.9)
 	check(t, "Adam", out[0], 1e-5, 1-r*v1/(math.Sqrt(k1)+1e-6), -2-r*v2/(math.Sqrt(k2)+1e-6))
@@ -70,7 +79,8 @@ func TestOptimizers(t *testing.T) {
 		"nesterov": {1 - 0.1*(g1+0.9*(0.9+0.5*g1)), -2 - 0.1*(g2+0.9*(0.9+0.5*g2))},
 	} {
 		attrs := []*ir.Attr{norm, ir.FloatAttr("alpha", 0.9), ir.FloatAttr("beta", 0.5), ir.StringAttr("mode", mode)}
-		out = results(t, optest.Case{Domain: preview, Type: "Momentum", Version: 1, Outputs: 2, In: arrays(rate, count, x, g, v), Attrs: attrs})
+		out = results(t, optest.Case{Domain: preview, Type: "Momentum", Version: 1, Outputs: 2,
+			In: arrays(rate, count, x, g, v), Attrs: attrs})
 		check(t, mode, out[0], 1e-6, want...)
 		check(t, mode+", state", out[1], 1e-6, 0.9+0.5*g1, 0.9+0.5*g2)
 	}
@@ -96,14 +106,16 @@ func TestInvalidShapes(t *testing.T) {
 		{"", "TopK", 11, arrays(f, optest.Array[int64](4)), nil, "k is 4"},
 		{"", "LayerNormalization", 17, arrays(f, smooth(4)), nil, "do not broadcast"},
 		{"", "LayerNormalization", 17, arrays(f, smooth(4, 2, 3)), nil, "does not broadcast"},
-		{"", "GroupNormalization", 21, arrays(f, smooth(3), smooth(3)), []*ir.Attr{ir.IntAttr("num_groups", 2)}, "does not divide"},
+		{"", "GroupNormalization", 21, arrays(f, smooth(3), smooth(3)), []*ir.Attr{ir.IntAttr("num_groups", 2)},
+			"does not divide"},
 		{"", "BatchNormalization", 15, arrays(f, smooth(2), smooth(3), smooth(3), smooth(3)), nil, "input scale"},
 		{"", "NegativeLogLikelihoodLoss", 13, arrays(f, optest.Array[int64](0, 1, 2)), nil, "without axis 1"},
 		{"", "NonZero", 13, arrays(ir.NewArray(ir.Int4, 2)), nil, "not supported"},
 		{"", "Det", 11, arrays(f), nil, "square"},
 		{preview, "Adam", 1, arrays(optest.Scalar[float32](1), optest.Scalar[int64](1), f), nil, "want a multiple"},
 	} {
-		_, err := optest.Run(Ops(), optest.Case{Domain: c.domain, Type: c.op, Version: c.version, In: c.in, Attrs: c.attrs})
+		_, err := optest.Run(Ops(), optest.Case{Domain: c.domain, Type: c.op, Version: c.version, In: c.in,
+			Attrs: c.attrs})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %v: error %v, want one with %q", c.op, c.in, err, c.want)
 		}

@@ -15,7 +15,8 @@ import (
 // transforms are the Fourier transforms. Work holds input and output as float64.
 func transforms() []op.Op {
 	return []op.Op{
-		{Type: "DFT", Since: 17, Shape: dftShape(axisAttribute), Run: runDFT(axisAttribute), Work: dftWork(axisAttribute)},
+		{Type: "DFT", Since: 17, Shape: dftShape(axisAttribute), Run: runDFT(axisAttribute),
+			Work: dftWork(axisAttribute)},
 		{Type: "DFT", Since: 20, Shape: dftShape(axisInput), Run: runDFT(axisInput), Work: dftWork(axisInput)},
 		{Type: "STFT", Since: 17, Shape: stftShape, Run: runSTFT, Work: stftWork},
 	}

@@ -165,7 +165,8 @@ func TestWindows(t *testing.T) {
 		{"BlackmanWindow", []float64{0, 0.34, 1, 0.34}, []float64{0, 0.63, 0.63, 0}},
 	} {
 		for periodic, want := range [][]float64{c.symmetric, c.periodic} {
-			got, err := run(c.name, 17, []*ir.Attr{num("periodic", int64(periodic)), num("output_datatype", int64(ir.Double))}, scalarOf(4))
+			got, err := run(c.name, 17, []*ir.Attr{num("periodic", int64(periodic)),
+				num("output_datatype", int64(ir.Double))}, scalarOf(4))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,8 +186,10 @@ func TestPicturesInEveryFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 0.299·10 + 0.587·20 + 0.114·30 = 18.15
-	for format, want := range map[string][]byte{"RGB": {10, 20, 30, 255, 255, 255}, "BGR": {30, 20, 10, 255, 255, 255}, "Grayscale": {18, 255}} {
-		got, err := run("ImageDecoder", 20, []*ir.Attr{{Name: "pixel_format", S: format}}, ir.ArrayOf(b.Bytes(), int64(b.Len())))
+	for format, want := range map[string][]byte{"RGB": {10, 20, 30, 255, 255, 255},
+		"BGR": {30, 20, 10, 255, 255, 255}, "Grayscale": {18, 255}} {
+		got, err := run("ImageDecoder", 20, []*ir.Attr{{Name: "pixel_format", S: format}},
+			ir.ArrayOf(b.Bytes(), int64(b.Len())))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,7 +236,8 @@ func TestBadInputsAreErrors(t *testing.T) {
 		{"STFT", nil, []*ir.Array{x, scalarOf(1), ir.ArrayOf(wave(3, 1), 3), scalarOf(4)}},
 		{"HannWindow", nil, []*ir.Array{scalarOf(-1)}},
 		{"HannWindow", []*ir.Attr{num("output_datatype", int64(ir.String))}, []*ir.Array{scalarOf(2)}},
-		{"MelWeightMatrix", nil, []*ir.Array{scalarOf(8), scalarOf(16), scalarOf(8192), ir.ArrayOf([]float32{5}), ir.ArrayOf([]float32{4})}},
+		{"MelWeightMatrix", nil, []*ir.Array{scalarOf(8), scalarOf(16), scalarOf(8192), ir.ArrayOf([]float32{5}),
+			ir.ArrayOf([]float32{4})}},
 		{"ImageDecoder", nil, []*ir.Array{x}},
 		{"ImageDecoder", []*ir.Attr{{Name: "pixel_format", S: "CMYK"}}, []*ir.Array{ir.ArrayOf([]byte{1}, 1)}},
 	} {

@@ -93,18 +93,19 @@ func runSTFT(c *op.Call) error {
 		number.Read(window, s.window, 0)
 	}
 	length, parts := int(s.signal.Shape[1]), int(s.signal.Shape[2])
-	overLines(c.Pool, int(s.signal.Shape[0]*s.frames), int(s.frame), func(i int, fft *fourier.CmplxFFT, line []complex128) {
-		batch, frame := i/int(s.frames), i%int(s.frames)
-		first := batch*length + frame*int(s.step)
-		for k, w := range window {
-			line[k] = sample(x, parts, first+k) * complex(w, 0)
-		}
-		fft.Coefficients(line, line)
-		out := make([]float64, 0, 2*s.bins)
-		for _, v := range line[:s.bins] {
-			out = append(out, real(v), imag(v))
-		}
-		number.Write(c.Out[0], i*len(out), out)
-	})
+	overLines(c.Pool, int(s.signal.Shape[0]*s.frames), int(s.frame),
+		func(i int, fft *fourier.CmplxFFT, line []complex128) {
+			batch, frame := i/int(s.frames), i%int(s.frames)
+			first := batch*length + frame*int(s.step)
+			for k, w := range window {
+				line[k] = sample(x, parts, first+k) * complex(w, 0)
+			}
+			fft.Coefficients(line, line)
+			out := make([]float64, 0, 2*s.bins)
+			for _, v := range line[:s.bins] {
+				out = append(out, real(v), imag(v))
+			}
+			number.Write(c.Out[0], i*len(out), out)
+		})
 	return nil
 }

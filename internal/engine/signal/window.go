@@ -20,7 +20,8 @@ func windows() []op.Op {
 		{"HammingWindow", [3]float64{25. / 46, 21. / 46, 0}},
 		{"BlackmanWindow", [3]float64{0.42, 0.5, 0.08}},
 	} {
-		rows = append(rows, op.Op{Type: w.name, Since: 17, Shape: windowShape, Run: func(c *op.Call) error { return runWindow(c, w.c) }})
+		rows = append(rows, op.Op{Type: w.name, Since: 17, Shape: windowShape,
+			Run: func(c *op.Call) error { return runWindow(c, w.c) }})
 	}
 	return rows
 }

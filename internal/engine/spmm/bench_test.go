@@ -18,13 +18,16 @@ func BenchmarkRight(b *testing.B) {
 	for _, s := range []gemm.Shape{{K: 512, N: 512}, {K: 768, N: 768}, {K: 768, N: 3072}, {K: 4096, N: 4096}} {
 		dense := gemm.PackFloat(workers(1), gemm.Rows(gaussian(r, s.K*s.N, 1), s.N), s.K, s.N)
 		quantized := &kernel.Quantized{K: s.K, N: s.N, Bits: 8, Block: s.K, Zero: 128}
-		quantized.Values, quantized.Scales = make([]byte, quantized.ValueBytes()), make([]float32, quantized.BlockValues())
+		quantized.Values, quantized.Scales = make([]byte, quantized.ValueBytes()),
+			make([]float32, quantized.BlockValues())
 		for _, density := range []float64{0.05, 0.1, 0.2, 0.3, 0.5} {
 			w := gemm.Rows(gaussian(r, s.K*s.N, density), s.N)
 			floats := Pack(workers(1), s.N, s.K, Dense(w.T(), s.K), kernel.SparseValues{})
-			int8s := Pack(workers(1), s.N, s.K, Dense(w.T(), s.K), kernel.SparseValues{Type: kernel.SparseInt8, Scales: make([]float32, s.N)})
+			int8s := Pack(workers(1), s.N, s.K, Dense(w.T(), s.K),
+				kernel.SparseValues{Type: kernel.SparseInt8, Scales: make([]float32, s.N)})
 			for _, s.M = range []int{1, 2, 4, 8, 32, 128} {
-				f := gemm.FloatProduct{A: gemm.Rows(gaussian(r, s.M*s.K, 1), s.K), C: make([]float32, s.M*s.N), Stride: s.N}
+				f := gemm.FloatProduct{A: gemm.Rows(gaussian(r, s.M*s.K, 1), s.K), C: make([]float32, s.M*s.N),
+					Stride: s.N}
 				q := f
 				f.Packed, q.Quantized = dense, quantized
 				reportRight(b, fmt.Sprintf("%dx%dx%d/%v/float", s.M, s.N, s.K, density), s, floats, f)

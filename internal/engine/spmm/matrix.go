@@ -81,7 +81,8 @@ func (g *group) bytes() int64 {
 func (g *group) pack(r *Rows, k int, v kernel.SparseValues) {
 	g.nonzeros, g.magnitude = len(r.values), r.magnitude()
 	b := packing{
-		cols: make([][]int32, (g.to-g.from+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad), // with missing rows of the last quad
+		// with missing rows of the last quad
+		cols: make([][]int32, (g.to-g.from+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad),
 		rest: make([]int, g.to-g.from),
 	}
 	b.values, b.order = make([][]float32, len(b.cols)), make([]uint32, len(b.cols))

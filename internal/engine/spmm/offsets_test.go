@@ -15,7 +15,8 @@ import (
 // stored whatever was in their place or added to it, in parts of any number.
 func TestProductsAtOffsets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rows, depth := rapid.IntRange(1, 70).Draw(t, "rows"), rapid.SampledFrom([]int{1, 7, gemm.Depth - 1, gemm.Depth, gemm.Depth + 1, 2 * gemm.Depth}).Draw(t, "depth")
+		rows, depth := rapid.IntRange(1, 70).Draw(t, "rows"),
+			rapid.SampledFrom([]int{1, 7, gemm.Depth - 1, gemm.Depth, gemm.Depth + 1, 2 * gemm.Depth}).Draw(t, "depth")
 		cols := 8 * rapid.IntRange(1, kernel.SparseWide()/8).Draw(t, "cols/8")
 		add, count := rapid.Bool().Draw(t, "add"), rapid.IntRange(1, 5).Draw(t, "parts")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))

@@ -24,7 +24,8 @@ func Work(rows, cols, workers int) int64 {
 // slot is the number of elements of scratch memory per worker: panels of the dense operand, which start at cache lines
 // if the memory does, rows of it to be transposed, sums, and decoded values.
 func slot(rows, cols int) int {
-	n := panels(cols)*panel + min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad, maxRows)*kernel.SparseStride(min(cols, kernel.SparseCols)) + kernel.SparseWork
+	n := panels(cols)*panel + min((rows+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad,
+		maxRows)*kernel.SparseStride(min(cols, kernel.SparseCols)) + kernel.SparseWork
 	return (n + kernel.GemmPanel - 1) / kernel.GemmPanel * kernel.GemmPanel
 }
 

@@ -137,15 +137,18 @@ func keep(*gemm.FloatProduct) {}
 func TestProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, s := range []gemm.Shape{
-		{M: 1, N: 1, K: 1}, {M: 1, N: 300, K: 700}, {M: 300, N: 1, K: 260}, {M: 8, N: 130, K: 256}, {M: 33, N: 70, K: 513},
-		{M: 21, N: 49, K: 300}, {M: 300, N: 21, K: 30}, {M: 5, N: 7, K: 0}, {M: 2, N: 2100, K: 40}, {M: 2100, N: 17, K: 40},
+		{M: 1, N: 1, K: 1}, {M: 1, N: 300, K: 700}, {M: 300, N: 1, K: 260}, {M: 8, N: 130, K: 256},
+		{M: 33, N: 70, K: 513},
+		{M: 21, N: 49, K: 300}, {M: 300, N: 21, K: 30}, {M: 5, N: 7, K: 0}, {M: 2, N: 2100, K: 40},
+		{M: 2100, N: 17, K: 40},
 	} {
 		for _, density := range []float64{0, 0.05, 0.5, 1} {
 			for _, right := range []bool{true, false} {
 				p := newSample(r, s, density, right)
 				want := p.dense()
 				for _, n := range []workers{1, 3} {
-					same(t, fmt.Sprintf("%v, density %v, right %v, %d workers", s, density, right, n), p.sparse(n, keep), want)
+					same(t, fmt.Sprintf("%v, density %v, right %v, %d workers", s, density, right, n),
+						p.sparse(n, keep), want)
 				}
 			}
 		}
@@ -250,7 +253,8 @@ func TestIsSparse(t *testing.T) {
 	for _, c := range []struct {
 		elems, nonzeros int
 		want            bool
-	}{{minElems, minElems / 5, true}, {minElems, minElems / 4, false}, {minElems - 1, 0, false}, {1 << 20, 1 << 20, false}} {
+	}{{minElems, minElems / 5, true}, {minElems, minElems / 4, false}, {minElems - 1, 0, false},
+		{1 << 20, 1 << 20, false}} {
 		x := make([]float32, c.elems)
 		for i := range c.nonzeros {
 			x[i*len(x)/c.nonzeros] = 1

@@ -64,18 +64,21 @@ func integer(b byte, signed bool) int32 {
 
 // elements are functions for elements of type T.
 type elements[T any] struct {
-	nonzeros func(dst []int32, line []T, row, step int) []int32 // appends the places of those in a line of rows row, row+step ...
+	// appends the places of those in a line of rows row, row+step ...
+	nonzeros func(dst []int32, line []T, row, step int) []int32
 	value    func(v T, row int) float32
 }
 
 func (e elements[T]) source(m gemm.Matrix[T], k int) Source {
 	return func(from, to int) *Rows {
-		lines, stride, first, n, step := to-from, m.Row, from*m.Row, k, 0 // contiguous elements, their distance, start and length
+		// contiguous elements, their distance, start and length
+		lines, stride, first, n, step := to-from, m.Row, from*m.Row, k, 0
 		if m.Col != 1 {
 			lines, stride, n, step = k, m.Col, to-from, 1
 		}
 		const spare = 4 // a density of one quarter is more than Worthwhile accepts, on average
-		r := &Rows{ends: make([]int, lines), cols: make([]int32, 0, lines*n/spare), values: make([]float32, 0, lines*n/spare)}
+		r := &Rows{ends: make([]int, lines), cols: make([]int32, 0, lines*n/spare),
+			values: make([]float32, 0, lines*n/spare)}
 		for i := range lines {
 			line, row := m.Data[first+i*stride:][:n], from
 			if step == 0 {

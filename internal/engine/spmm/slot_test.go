@@ -41,7 +41,8 @@ func TestPartsOfRows(t *testing.T) {
 	for _, c := range []struct {
 		groups, n int
 		want      string // the numbers of groups of the parts
-	}{{1, 1, "[1]"}, {1, 4, "[1]"}, {8, 1, "[8]"}, {9, 1, "[8 1]"}, {17, 1, "[8 8 1]"}, {8, 2, "[5 3]"}, {8, 8, "[2 2 2 2]"}} {
+	}{{1, 1, "[1]"}, {1, 4, "[1]"}, {8, 1, "[8]"}, {9, 1, "[8 1]"}, {17, 1, "[8 8 1]"}, {8, 2, "[5 3]"},
+		{8, 8, "[2 2 2 2]"}} {
 		m := &Matrix{}
 		for i := range c.groups {
 			m.groups = append(m.groups, group{from: i * groupRows, to: (i + 1) * groupRows, nonzeros: 10})

@@ -51,8 +51,10 @@ func inTypes(r *rand.Rand, n, k int, transposed bool) []stored {
 		return gemm.Matrix[float32]{Data: data, Row: signed.Row, Col: signed.Col}
 	}
 	return []stored{
-		{"int8", differences(signed, k, true, integers), kernel.SparseValues{Type: kernel.SparseInt8, Scales: scales}, of(dense[0])},
-		{"uint8", differences(unsigned, k, false, zeros), kernel.SparseValues{Type: kernel.SparseHalf, Scales: scales}, of(dense[1])},
+		{"int8", differences(signed, k, true, integers), kernel.SparseValues{Type: kernel.SparseInt8, Scales: scales},
+			of(dense[0])},
+		{"uint8", differences(unsigned, k, false, zeros),
+			kernel.SparseValues{Type: kernel.SparseHalf, Scales: scales}, of(dense[1])},
 		{"float16", Halves(halves, k), kernel.SparseValues{Type: kernel.SparseHalf, Scales: ones}, of(dense[2])},
 	}
 }
@@ -64,9 +66,11 @@ func TestProductsOfTypes(t *testing.T) {
 	for _, s := range []gemm.Shape{{M: 1, N: 300, K: 700}, {M: 40, N: 1000, K: 260}, {M: 5, N: 7, K: 3}} {
 		for _, transposed := range []bool{false, true} {
 			for _, w := range inTypes(r, s.N, s.K, transposed) {
-				p := &sample{Shape: s, right: true, source: w.source, values: w.values, products: make([]gemm.FloatProduct, 1)}
+				p := &sample{Shape: s, right: true, source: w.source, values: w.values,
+					products: make([]gemm.FloatProduct, 1)}
 				p.products[0] = gemm.FloatProduct{
-					A: gemm.Rows(gaussian(r, s.M*s.K, 1), s.K), B: w.dense.T(), C: make([]float32, s.M*s.N), Stride: s.N,
+					A: gemm.Rows(gaussian(r, s.M*s.K, 1), s.K), B: w.dense.T(), C: make([]float32, s.M*s.N),
+					Stride:   s.N,
 					Epilogue: gemm.Epilogue{Bias: gemm.Matrix[float32]{Data: gaussian(r, s.N, 1), Col: 1}},
 				}
 				name, want := fmt.Sprintf("%s, %v, transposed %v", w.name, s, transposed), p.dense()

@@ -55,7 +55,8 @@ func (d Density) Worthwhile(elems, nonzeros int) bool {
 
 // IsSparse reports whether a dense weight has enough zeros.
 func IsSparse[T float32 | uint16](d Density, x []T) bool {
-	return d.Counts(len(x), int(unsafe.Sizeof(x[0])), func(_ []byte, from, to int) []byte { return kernel.Bytes(x[from:to]) })
+	return d.Counts(len(x), int(unsafe.Sizeof(x[0])),
+		func(_ []byte, from, to int) []byte { return kernel.Bytes(x[from:to]) })
 }
 
 // Counts is IsSparse of elements of size bytes, which block returns in parts, or writes to buf. It reads no more of a

@@ -52,13 +52,15 @@ func TestCastMap(t *testing.T) {
 	sparse := []*ir.Attr{text("map_form", "SPARSE"), number1("max_map", 6)}
 	checkCases(t, "CastMap", []operatorCase{
 		{name: "dense floats", version: 1, source: runtime, in: in, want: []*ir.Array{row(-2.7, 3, 1.5)}},
-		{name: "sparse floats", version: 1, source: runtime, attrs: sparse, in: in, want: []*ir.Array{row(0, -2.7, 3, 0, 1.5, 0)}},
+		{name: "sparse floats", version: 1, source: runtime, attrs: sparse, in: in,
+			want: []*ir.Array{row(0, -2.7, 3, 0, 1.5, 0)}},
 		{
 			name: "dense int64s", version: 1, source: runtime, attrs: []*ir.Attr{text("cast_to", "TO_INT64")}, in: in,
 			want: []*ir.Array{ir.ArrayOf([]int64{-2, 3, 1}, 1, 3)},
 		},
 		{
-			name: "sparse int64s", version: 1, source: runtime, attrs: with(sparse, text("cast_to", "TO_INT64")), in: in,
+			name: "sparse int64s", version: 1, source: runtime, attrs: with(sparse, text("cast_to", "TO_INT64")),
+			in:   in,
 			want: []*ir.Array{ir.ArrayOf([]int64{0, -2, 3, 0, 1, 0}, 1, 6)},
 		},
 	})
@@ -80,7 +82,8 @@ func TestZipMap(t *testing.T) {
 		for i, want := range [][]float32{{1, 2}, {3, 4}} {
 			m := out[0].Items[i]
 			if !equalArrays(m.Keys, c.keys) || !equalArrays(m.Items[0], ir.ArrayOf(want, 2)) {
-				t.Errorf("%s: row %d is %v: %v, want %v", c.labels.Name, i, contents(m.Keys), contents(m.Items[0]), want)
+				t.Errorf("%s: row %d is %v: %v, want %v", c.labels.Name, i, contents(m.Keys), contents(m.Items[0]),
+					want)
 			}
 		}
 	}

@@ -14,9 +14,12 @@ import (
 // encoders are the operators that look elements up: LabelEncoder, CategoryMapper, OneHotEncoder.
 func encoders() []op.Op {
 	return []op.Op{
-		{Type: "LabelEncoder", Since: 1, Shape: encoderShape(newIndexEncoder), Run: runEncoder(newIndexEncoder), Prepare: prepare(newIndexEncoder)},
-		{Type: "LabelEncoder", Since: 2, Shape: encoderShape(newLabelEncoder), Run: runEncoder(newLabelEncoder), Prepare: prepare(newLabelEncoder)},
-		{Type: "CategoryMapper", Since: 1, Shape: encoderShape(newCategoryMapper), Run: runEncoder(newCategoryMapper), Prepare: prepare(newCategoryMapper)},
+		{Type: "LabelEncoder", Since: 1, Shape: encoderShape(newIndexEncoder), Run: runEncoder(newIndexEncoder),
+			Prepare: prepare(newIndexEncoder)},
+		{Type: "LabelEncoder", Since: 2, Shape: encoderShape(newLabelEncoder), Run: runEncoder(newLabelEncoder),
+			Prepare: prepare(newLabelEncoder)},
+		{Type: "CategoryMapper", Since: 1, Shape: encoderShape(newCategoryMapper), Run: runEncoder(newCategoryMapper),
+			Prepare: prepare(newCategoryMapper)},
 		{Type: "OneHotEncoder", Since: 1, Shape: oneHotShape, Run: runOneHot},
 	}
 }

@@ -123,7 +123,8 @@ func linearClassifierShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []ir.Spec{{DType: labels.dtype(), Shape: []int64{int64(rows)}}, {DType: ir.Float, Shape: []int64{int64(rows), int64(labels.len())}}}, nil
+	return []ir.Spec{{DType: labels.dtype(), Shape: []int64{int64(rows)}},
+		{DType: ir.Float, Shape: []int64{int64(rows), int64(labels.len())}}}, nil
 }
 
 func runLinearClassifier(c *op.Call) error {

@@ -21,8 +21,9 @@ type operatorCase struct {
 }
 
 const (
-	runtime   = "ONNX Runtime 1.31.1"
-	reference = "ReferenceEvaluator of onnx 1.23.2" // where ONNX Runtime has no kernel for the data type or ignores the post_transform
+	runtime = "ONNX Runtime 1.31.1"
+	// where ONNX Runtime has no kernel for the data type or ignores the post_transform
+	reference = "ReferenceEvaluator of onnx 1.23.2"
 
 	// mixed is for two classes with votes only for the first one, where the specification has no rule.
 	mixed = "labels of ONNX Runtime 1.31.1, scores of onnx 1.23.2's ReferenceEvaluator"
@@ -46,7 +47,8 @@ func checkCases(t *testing.T, typ string, cases []operatorCase) {
 		}
 		for i, want := range c.want {
 			if !equalArrays(out[i], want) {
-				t.Errorf("%s: output %d is %v %v, want %v %v (%s)", c.name, i, out[i], contents(out[i]), want, contents(want), c.source)
+				t.Errorf("%s: output %d is %v %v, want %v %v (%s)", c.name, i, out[i], contents(out[i]), want,
+					contents(want), c.source)
 			}
 		}
 	}

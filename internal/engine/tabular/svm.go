@@ -46,7 +46,8 @@ func newSVM(n *op.Node, count int) (*svm, error) {
 		return nil, errors.New("rho or coefficients are missing")
 	}
 	if count < 0 || count > 0 && (len(s.support) == 0 || len(s.support)%count != 0 || len(s.coefficients)%count != 0) {
-		return nil, fmt.Errorf("%d numbers and %d coefficients for %d support vectors", len(s.support), len(s.coefficients), count)
+		return nil, fmt.Errorf("%d numbers and %d coefficients for %d support vectors", len(s.support),
+			len(s.coefficients), count)
 	}
 	var err error
 	s.after, err = transformOf(n.Text("post_transform", "NONE"))

@@ -79,7 +79,8 @@ func svmClassifierShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []ir.Spec{{DType: t.labels.dtype(), Shape: []int64{int64(rows)}}, {DType: ir.Float, Shape: []int64{int64(rows), int64(t.columns())}}}, nil
+	return []ir.Spec{{DType: t.labels.dtype(), Shape: []int64{int64(rows)}},
+		{DType: ir.Float, Shape: []int64{int64(rows), int64(t.columns())}}}, nil
 }
 
 func runSVMClassifier(c *op.Call) error {

@@ -10,7 +10,8 @@ import (
 )
 
 // run runs one node of that version of the domain, with two outputs.
-func run(typ string, version int64, attrs []*ir.Attr, arrays map[string]*ir.Array, in ...*ir.Array) ([]*ir.Array, error) {
+func run(typ string, version int64, attrs []*ir.Attr, arrays map[string]*ir.Array, in ...*ir.Array) ([]*ir.Array,
+	error) {
 	return optest.Run(Ops(), optest.Case{
 		Domain: "ai.onnx.ml", Type: typ, Version: version, In: in, Attrs: attrs, Arrays: arrays, Outputs: 2, Workers: 2,
 	})
@@ -27,14 +28,19 @@ func row(xs ...float32) *ir.Array { return ir.ArrayOf(xs, 1, int64(len(xs))) }
 
 // near compares with float32's precision.
 func near(got, want []float32) bool {
-	return slices.EqualFunc(got, want, func(g, w float32) bool { return math.Abs(float64(g-w)) <= 2e-6*max(1, math.Abs(float64(w))) })
+	return slices.EqualFunc(got, want, func(g, w float32) bool {
+		return math.Abs(float64(g-w)) <= 2e-6*max(1,
+			math.Abs(float64(w)))
+	})
 }
 
 // stumps are two trees of one comparison each: feature 0 with 0, feature 1 with 1.
 func stumps(more ...*ir.Attr) []*ir.Attr {
 	return append([]*ir.Attr{
-		ints("nodes_treeids", 0, 0, 0, 1, 1, 1), ints("nodes_nodeids", 0, 1, 2, 0, 1, 2), ints("nodes_featureids", 0, 0, 0, 1, 0, 0),
-		floats("nodes_values", 0, 0, 0, 1, 0, 0), texts("nodes_modes", "BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"),
+		ints("nodes_treeids", 0, 0, 0, 1, 1, 1), ints("nodes_nodeids", 0, 1, 2, 0, 1, 2),
+		ints("nodes_featureids", 0, 0, 0, 1, 0, 0),
+		floats("nodes_values", 0, 0, 0, 1, 0, 0), texts("nodes_modes", "BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LT",
+			"LEAF", "LEAF"),
 		ints("nodes_truenodeids", 1, 0, 0, 1, 0, 0), ints("nodes_falsenodeids", 2, 0, 0, 2, 0, 0),
 		ints("nodes_missing_value_tracks_true", 0, 0, 0, 1, 0, 0),
 	}, more...)
@@ -42,11 +48,13 @@ func stumps(more ...*ir.Attr) []*ir.Attr {
 
 // votes are of the leaves true and false of each stump, for those targets.
 func votes(prefix, ids string, targets []int64, weights ...float32) []*ir.Attr {
-	return []*ir.Attr{ints(prefix+"_treeids", 0, 0, 1, 1), ints(prefix+"_nodeids", 1, 2, 1, 2), ints(ids, targets...), floats(prefix+"_weights", weights...)}
+	return []*ir.Attr{ints(prefix+"_treeids", 0, 0, 1, 1), ints(prefix+"_nodeids", 1, 2, 1, 2), ints(ids, targets...),
+		floats(prefix+"_weights", weights...)}
 }
 
 func regressor(more ...*ir.Attr) []*ir.Attr {
-	return append(stumps(votes("target", "target_ids", []int64{0, 0, 0, 0}, 1, 2, 10, 20)...), append(more, number1("n_targets", 1))...)
+	return append(stumps(votes("target", "target_ids", []int64{0, 0, 0, 0}, 1, 2, 10, 20)...),
+		append(more, number1("n_targets", 1))...)
 }
 
 func TestTreesAreWalked(t *testing.T) {
@@ -66,7 +74,8 @@ func TestTreesAreWalked(t *testing.T) {
 
 func TestVotesAreAggregated(t *testing.T) {
 	for name, want := range map[string]float32{"SUM": 111, "AVERAGE": 105.5, "MIN": 101, "MAX": 110} {
-		out, err := run("TreeEnsembleRegressor", 3, regressor(text("aggregate_function", name), floats("base_values", 100)), nil, row(0, 0))
+		out, err := run("TreeEnsembleRegressor", 3,
+			regressor(text("aggregate_function", name), floats("base_values", 100)), nil, row(0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +99,8 @@ func TestTwoClassesOfWhichOneHasVotes(t *testing.T) {
 		{[]float32{-0.2, 0.3, 0.15, -0.25}, "NONE", 7, []float32{0.05, -0.05}},
 		{[]float32{0.2, 0.3, 0.25, -0.25}, "NONE", 8, []float32{-0.45, 0.45}},
 	} {
-		attrs := append(votes("class", "class_ids", []int64{0, 0, 0, 0}, c.weights...), text("post_transform", c.after), ints("classlabels_int64s", 7, 8))
+		attrs := append(votes("class", "class_ids", []int64{0, 0, 0, 0}, c.weights...),
+			text("post_transform", c.after), ints("classlabels_int64s", 7, 8))
 		out, err := run("TreeEnsembleClassifier", 1, stumps(attrs...), nil, row(-1, -1))
 		if err != nil {
 			t.Fatal(err)
@@ -108,7 +118,8 @@ func TestTwoClassesOfWhichOneHasVotes(t *testing.T) {
 }
 
 func TestTopClassOfThree(t *testing.T) {
-	attrs := append(votes("class", "class_ids", []int64{0, 1, 2, 0}, 1, 2, 3, 4), texts("classlabels_strings", "a", "b", "c"))
+	attrs := append(votes("class", "class_ids", []int64{0, 1, 2, 0}, 1, 2, 3, 4),
+		texts("classlabels_strings", "a", "b", "c"))
 	for x, want := range map[float32]string{0: "c", 1: "a"} {
 		out, err := run("TreeEnsembleClassifier", 1, stumps(attrs...), nil, row(0, x))
 		if err != nil {
@@ -151,9 +162,11 @@ func TestCouplingOfOnePair(t *testing.T) {
 
 func TestKernels(t *testing.T) {
 	for kernel, want := range map[string]float64{
-		"LINEAR": 1*3 + 2*4, "POLY": math.Pow(0.5*11+1, 2), "RBF": math.Exp(-0.5 * (4 + 4)), "SIGMOID": math.Tanh(0.5*11 + 1),
+		"LINEAR": 1*3 + 2*4, "POLY": math.Pow(0.5*11+1, 2), "RBF": math.Exp(-0.5 * (4 + 4)),
+		"SIGMOID": math.Tanh(0.5*11 + 1),
 	} {
-		out, err := run("SVMRegressor", 1, []*ir.Attr{text("kernel_type", kernel), floats("kernel_params", 0.5, 1, 2), floats("support_vectors", 3, 4),
+		out, err := run("SVMRegressor", 1, []*ir.Attr{text("kernel_type", kernel), floats("kernel_params", 0.5, 1, 2),
+			floats("support_vectors", 3, 4),
 			floats("coefficients", 2), floats("rho", 0.25), number1("n_supports", 1)}, nil, row(1, 2))
 		if err != nil {
 			t.Fatal(err)
@@ -167,9 +180,11 @@ func TestKernels(t *testing.T) {
 // Normalizer divides by the maximum, which may be negative, and does not change rows whose divisor is zero.
 func TestNorms(t *testing.T) {
 	for norm, want := range map[string][]float32{
-		"MAX": {0.75, 1, 0, 0, 2, 1}, "L1": {3. / 7, 4. / 7, 0, 0, -2. / 3, -1. / 3}, "L2": {0.6, 0.8, 0, 0, -2 / float32(math.Sqrt(5)), -1 / float32(math.Sqrt(5))},
+		"MAX": {0.75, 1, 0, 0, 2, 1}, "L1": {3. / 7, 4. / 7, 0, 0, -2. / 3, -1. / 3},
+		"L2": {0.6, 0.8, 0, 0, -2 / float32(math.Sqrt(5)), -1 / float32(math.Sqrt(5))},
 	} {
-		out, err := run("Normalizer", 1, []*ir.Attr{text("norm", norm)}, nil, ir.ArrayOf([]float32{3, 4, 0, 0, -2, -1}, 3, 2))
+		out, err := run("Normalizer", 1, []*ir.Attr{text("norm", norm)}, nil,
+			ir.ArrayOf([]float32{3, 4, 0, 0, -2, -1}, 3, 2))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +196,8 @@ func TestNorms(t *testing.T) {
 
 func TestImputedIntegersAreExact(t *testing.T) {
 	const large = 1<<53 + 1
-	out, err := run("Imputer", 1, []*ir.Attr{number1("replaced_value_int64", 5), ints("imputed_value_int64s", large+2, 7)}, nil, ir.ArrayOf([]int64{5, 5, large, 1}, 2, 2))
+	out, err := run("Imputer", 1, []*ir.Attr{number1("replaced_value_int64", 5),
+		ints("imputed_value_int64s", large+2, 7)}, nil, ir.ArrayOf([]int64{5, 5, large, 1}, 2, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +208,8 @@ func TestImputedIntegersAreExact(t *testing.T) {
 
 func TestMissingValuesAreImputed(t *testing.T) {
 	nan := float32(math.NaN())
-	out, err := run("Imputer", 1, []*ir.Attr{real1("replaced_value_float", nan), floats("imputed_value_floats", 1, 2)}, nil, row(nan, nan))
+	out, err := run("Imputer", 1, []*ir.Attr{real1("replaced_value_float", nan),
+		floats("imputed_value_floats", 1, 2)}, nil, row(nan, nan))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +221,8 @@ func TestMissingValuesAreImputed(t *testing.T) {
 // LabelEncoder 4: NaN is a valid key, and the last one of equal keys is used.
 func TestKeysOfLabelEncoder(t *testing.T) {
 	nan := float32(math.NaN())
-	out, err := run("LabelEncoder", 4, []*ir.Attr{floats("keys_floats", nan, 1, 1), texts("values_strings", "missing", "no", "one")}, nil, row(nan, 1, 2))
+	out, err := run("LabelEncoder", 4, []*ir.Attr{floats("keys_floats", nan, 1, 1),
+		texts("values_strings", "missing", "no", "one")}, nil, row(nan, 1, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,13 +241,15 @@ func TestFirstLabelEncoderMapsBothDirections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ir.View[int64](up[0]); !slices.Equal(got, []int64{1, -1}) || !slices.Equal(down[0].Text, []string{"a", "_Unused"}) {
+	if got := ir.View[int64](up[0]); !slices.Equal(got, []int64{1, -1}) ||
+		!slices.Equal(down[0].Text, []string{"a", "_Unused"}) {
 		t.Errorf("got %v and %q", got, down[0].Text)
 	}
 }
 
 func TestZipMapRoundTrip(t *testing.T) {
-	out, err := run("ZipMap", 1, []*ir.Attr{ints("classlabels_int64s", 4, 1)}, nil, ir.ArrayOf([]float32{1, 2, 3, 4}, 2, 2))
+	out, err := run("ZipMap", 1, []*ir.Attr{ints("classlabels_int64s", 4, 1)}, nil,
+		ir.ArrayOf([]float32{1, 2, 3, 4}, 2, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +273,8 @@ func TestZipMapRoundTrip(t *testing.T) {
 }
 
 func TestFeatureVectorizerPadsAndTruncates(t *testing.T) {
-	out, err := run("FeatureVectorizer", 1, []*ir.Attr{ints("inputdimensions", 1, 3)}, nil, row(1, 2), ir.ArrayOf([]float32{3, 4}, 1, 2))
+	out, err := run("FeatureVectorizer", 1, []*ir.Attr{ints("inputdimensions", 1, 3)}, nil, row(1, 2),
+		ir.ArrayOf([]float32{3, 4}, 1, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,11 +295,13 @@ func TestBadInputsAreErrors(t *testing.T) {
 		{"LinearRegressor", append(linear, text("post_transform", "NO")), []*ir.Array{row(1, 2)}},
 		{"LinearClassifier", linear, []*ir.Array{row(1, 2)}},
 		{"SVMRegressor", []*ir.Attr{floats("coefficients", 1)}, []*ir.Array{row(1)}},
-		{"SVMClassifier", []*ir.Attr{ints("classlabels_ints", 0, 1), floats("coefficients", 1), floats("rho", 1), ints("vectors_per_class", 1)}, []*ir.Array{row(1)}},
+		{"SVMClassifier", []*ir.Attr{ints("classlabels_ints", 0, 1), floats("coefficients", 1), floats("rho", 1),
+			ints("vectors_per_class", 1)}, []*ir.Array{row(1)}},
 		{"Scaler", []*ir.Attr{floats("scale", 1, 2)}, []*ir.Array{row(1, 2, 3)}},
 		{"Normalizer", []*ir.Attr{text("norm", "L3")}, []*ir.Array{row(1)}},
 		{"Imputer", nil, []*ir.Array{row(1)}},
-		{"LabelEncoder", []*ir.Attr{ints("keys_int64s", 1, 2), ints("values_int64s", 1)}, []*ir.Array{ir.ArrayOf([]int64{1}, 1)}},
+		{"LabelEncoder", []*ir.Attr{ints("keys_int64s", 1, 2), ints("values_int64s", 1)},
+			[]*ir.Array{ir.ArrayOf([]int64{1}, 1)}},
 		{"LabelEncoder", []*ir.Attr{ints("keys_int64s", 1), ints("values_int64s", 1)}, []*ir.Array{row(1)}},
 		{"OneHotEncoder", []*ir.Attr{ints("cats_int64s", 1), number1("zeros", 0)}, []*ir.Array{row(2)}},
 		{"ArrayFeatureExtractor", nil, []*ir.Array{row(1), ir.ArrayOf([]int64{1}, 1)}},

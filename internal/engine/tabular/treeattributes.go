@@ -13,8 +13,10 @@ import (
 // trees are the operators whose nodes are given as parallel lists.
 func trees() []op.Op {
 	return []op.Op{
-		{Type: "TreeEnsembleClassifier", Since: 1, Shape: classifierShape, Run: runClassifier, Prepare: prepare(newClassifier)},
-		{Type: "TreeEnsembleRegressor", Since: 1, Shape: regressorShape, Run: runRegressor, Prepare: prepare(newRegressor)},
+		{Type: "TreeEnsembleClassifier", Since: 1, Shape: classifierShape, Run: runClassifier,
+			Prepare: prepare(newClassifier)},
+		{Type: "TreeEnsembleRegressor", Since: 1, Shape: regressorShape, Run: runRegressor,
+			Prepare: prepare(newRegressor)},
 		{Type: "TreeEnsemble", Since: 5, Shape: ensembleShape, Run: runEnsemble, Prepare: prepare(newEnsemble)},
 	}
 }
@@ -76,7 +78,8 @@ func (e *ensemble) listNodes(n *op.Node) (map[nodeID]int32, error) {
 		return nil, err
 	}
 	modes, missing := n.Texts("nodes_modes"), n.Ints("nodes_missing_value_tracks_true")
-	lists := [][]int64{n.Ints("nodes_treeids"), n.Ints("nodes_nodeids"), n.Ints("nodes_featureids"), n.Ints("nodes_truenodeids"), n.Ints("nodes_falsenodeids")}
+	lists := [][]int64{n.Ints("nodes_treeids"), n.Ints("nodes_nodeids"), n.Ints("nodes_featureids"),
+		n.Ints("nodes_truenodeids"), n.Ints("nodes_falsenodeids")}
 	count := len(modes)
 	if len(missing) == 0 {
 		missing = make([]int64, count)

@@ -12,7 +12,8 @@ import (
 // newEnsemble reads the form of version 5, where nodes and leaves are numbered separately. Here leaves are stored after
 // the nodes.
 func newEnsemble(n *op.Node) (*ensemble, error) {
-	e := &ensemble{gather: aggregate(n.Int("aggregate_function", int64(sum))), after: transform(n.Int("post_transform", 0))}
+	e := &ensemble{gather: aggregate(n.Int("aggregate_function", int64(sum))),
+		after: transform(n.Int("post_transform", 0))}
 	if e.gather < average || e.gather > maximum || e.after < none || e.after > probit {
 		return nil, fmt.Errorf("unknown aggregate_function %d or post_transform %d", e.gather, e.after)
 	}

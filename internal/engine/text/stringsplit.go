@@ -26,7 +26,8 @@ func runSplit(c *op.Call) error {
 		counts[i] = int64(len(parts[i]))
 		most = max(most, len(parts[i]))
 	}
-	if err := c.Account.Check(op.Size(ir.Spec{DType: ir.String, Shape: []int64{int64(len(parts)), int64(most)}})); err != nil {
+	if err := c.Account.Check(op.Size(ir.Spec{DType: ir.String,
+		Shape: []int64{int64(len(parts)), int64(most)}})); err != nil {
 		return err
 	}
 	all := make([]string, 0, most*len(parts))

@@ -54,7 +54,8 @@ func TestMatchesAreOfTheWholeString(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{
-		{"a|ab", "ab", true}, {"a*?", "aaa", true}, {"b", "abc", false}, {"", "", true}, {`\Qa.b`, "a.b", true}, {"a", "a\n", false}, {"(?i)É", "é", true},
+		{"a|ab", "ab", true}, {"a*?", "aaa", true}, {"b", "abc", false}, {"", "", true}, {`\Qa.b`, "a.b", true},
+		{"a", "a\n", false}, {"(?i)É", "é", true},
 	} {
 		out, err := run("RegexFullMatch", []*ir.Attr{str("pattern", c.pattern)}, list(c.s))
 		if err != nil {
@@ -69,7 +70,8 @@ func TestMatchesAreOfTheWholeString(t *testing.T) {
 func TestStopWordsIgnoreCaseByDefault(t *testing.T) {
 	in := list("The", "cat", "THE")
 	for sensitive, want := range [][]string{{"CAT"}, {"THE", "CAT"}} {
-		out, err := run("StringNormalizer", []*ir.Attr{strs("stopwords", "THE"), num("is_case_sensitive", int64(sensitive)), str("case_change_action", "UPPER")}, in)
+		out, err := run("StringNormalizer", []*ir.Attr{strs("stopwords", "THE"),
+			num("is_case_sensitive", int64(sensitive)), str("case_change_action", "UPPER")}, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,8 @@ func TestStopWordsIgnoreCaseByDefault(t *testing.T) {
 }
 
 func grams(mode string, more ...*ir.Attr) []*ir.Attr {
-	return append(more, str("mode", mode), num("min_gram_length", 1), num("max_gram_length", 2), num("max_skip_count", 0),
+	return append(more, str("mode", mode), num("min_gram_length", 1), num("max_gram_length", 2),
+		num("max_skip_count", 0),
 		nums("ngram_counts", 0, 2), nums("ngram_indexes", 2, 0, 1), strs("pool_strings", "a", "b", "a", "b"),
 		&ir.Attr{Name: "weights", Type: ir.AttrFloats, Floats: []float32{10, 20, 30}})
 }
@@ -130,7 +133,8 @@ func TestBadInputsAreErrors(t *testing.T) {
 func TestConcatBoundsText(t *testing.T) {
 	long := strings.Repeat("a", 1<<20)
 	for n, valid := range map[int]bool{maxText >> 20: true, maxText>>20 + 1: false} {
-		if _, err := run("StringConcat", nil, list(slices.Repeat([]string{long}, n)...), list("")); (err == nil) != valid {
+		if _, err := run("StringConcat", nil, list(slices.Repeat([]string{long}, n)...),
+			list("")); (err == nil) != valid {
 			t.Errorf("%d MiB: got %v", n, err)
 		}
 	}

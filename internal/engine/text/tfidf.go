@@ -51,7 +51,8 @@ const maxColumns = 1 << 28
 
 func newCounter(n *op.Node) (*counter, error) {
 	c := &counter{
-		mode: n.Text("mode", ""), shortest: int(n.Int("min_gram_length", 1)), longest: int(n.Int("max_gram_length", 1)), max: int(n.Int("max_skip_count", 0)),
+		mode: n.Text("mode", ""), shortest: int(n.Int("min_gram_length", 1)),
+		longest: int(n.Int("max_gram_length", 1)), max: int(n.Int("max_skip_count", 0)),
 		columns: n.Ints("ngram_indexes"), ints: newTrie[int64](), words: newTrie[string](),
 	}
 	if !slices.Contains([]string{"TF", "IDF", "TFIDF"}, c.mode) {

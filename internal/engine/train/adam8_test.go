@@ -42,7 +42,8 @@ func checkNearest(t *testing.T, b *codebook, x float32) {
 		best = min(best, math.Abs(float64(v)-float64(x)))
 	}
 	if got := math.Abs(float64(b.values[b.index(x)]) - float64(x)); got > best+1e-7*math.Abs(float64(x)) {
-		t.Errorf("%v has index %d of %v, with error %v; the nearest has error %v", x, b.index(x), b.values[b.index(x)], got, best)
+		t.Errorf("%v has index %d of %v, with error %v; the nearest has error %v", x, b.index(x),
+			b.values[b.index(x)], got, best)
 	}
 }
 
@@ -127,7 +128,8 @@ func regress(t *testing.T, typ string) float64 {
 		states[w] = []*ir.Array{ir.NewArray(ir.Float, w.Shape...), ir.NewArray(ir.Float, w.Shape...)}
 		if typ == "Adam8Update" {
 			blocks := (size + quantizedBlock - 1) / quantizedBlock
-			states[w] = []*ir.Array{ir.NewArray(ir.Uint8, size), ir.NewArray(ir.Uint8, size), ir.NewArray(ir.Float, blocks), ir.NewArray(ir.Float, blocks)}
+			states[w] = []*ir.Array{ir.NewArray(ir.Uint8, size), ir.NewArray(ir.Uint8, size),
+				ir.NewArray(ir.Float, blocks), ir.NewArray(ir.Float, blocks)}
 		}
 	}
 	for step := range 300 {

@@ -43,7 +43,8 @@ func BenchmarkUpdates(b *testing.B) {
 	})
 	b.Run("Adam8", func(b *testing.B) {
 		blocks := int64(n / quantizedBlock)
-		bench(b, "Adam8Update", 16*n, []*ir.Array{w, g, ir.NewArray(ir.Uint8, n), ir.NewArray(ir.Uint8, n), ir.NewArray(ir.Float, blocks), ir.NewArray(ir.Float, blocks), hyper})
+		bench(b, "Adam8Update", 16*n, []*ir.Array{w, g, ir.NewArray(ir.Uint8, n), ir.NewArray(ir.Uint8, n),
+			ir.NewArray(ir.Float, blocks), ir.NewArray(ir.Float, blocks), hyper})
 	})
 	b.Run("Accumulate", func(b *testing.B) { bench(b, "AccumulateGrad", 3*4*n, []*ir.Array{w, g}) })
 }
@@ -65,7 +66,8 @@ func BenchmarkStoredActivations(b *testing.B) {
 	const n = 1 << 20
 	x, step := values[float32](1, n), step(1)
 	b.Run("Quantize", func(b *testing.B) { bench(b, "QuantizeActivation", 5*n, []*ir.Array{x, step}) })
-	stored, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, step}, Outputs: 1})
+	stored, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1,
+		In: []*ir.Array{x, step}, Outputs: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 func dropouts() []op.Op {
-	return []op.Op{{Type: "SeededDropout", Shape: dropoutShape, InPlace: []int{0}, Run: op.FloatOrDouble(dropout[float32], dropout[float64])}}
+	return []op.Op{{Type: "SeededDropout", Shape: dropoutShape, InPlace: []int{0},
+		Run: op.FloatOrDouble(dropout[float32], dropout[float64])}}
 }
 
 func dropoutShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {

@@ -25,7 +25,8 @@ func full(x float32, shape ...int64) *ir.Array {
 func TestDropoutRatio(t *testing.T) {
 	const n = 100000
 	for _, ratio := range []float64{0, 0.1, 0.5, 0.9} {
-		y := ir.View[float32](results(t, "SeededDropout", 1, []*ir.Array{full(3, n), step(1)}, ir.FloatAttr("ratio", float32(ratio)))[0])
+		y := ir.View[float32](results(t, "SeededDropout", 1, []*ir.Array{full(3, n), step(1)},
+			ir.FloatAttr("ratio", float32(ratio)))[0])
 		zeros := 0
 		for _, v := range y {
 			if v == 0 {
@@ -44,7 +45,8 @@ func TestDropoutRatio(t *testing.T) {
 func TestDropoutMask(t *testing.T) {
 	const n = 100000
 	mask := func(workers int, at, seed int64) []float32 {
-		return ir.View[float32](results(t, "SeededDropout", workers, []*ir.Array{full(1, n), step(at)}, ir.IntAttr("seed", seed))[0])
+		return ir.View[float32](results(t, "SeededDropout", workers, []*ir.Array{full(1, n), step(at)},
+			ir.IntAttr("seed", seed))[0])
 	}
 	first := mask(1, 5, 9)
 	if !slices.Equal(first, mask(3, 5, 9)) {

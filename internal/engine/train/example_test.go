@@ -13,7 +13,8 @@ func Example() {
 	w, hyper := ir.NewArray(ir.Float, 2, 3), ir.NewArray(ir.Float, 4)
 	for _, row := range train.Ops() {
 		if row.Type == "SGDUpdate" {
-			specs, err := row.Shape(op.NewNode(ir.OpID{Domain: row.Domain, Type: row.Type}, 1, nil, nil), []*ir.Array{w, w, hyper})
+			specs, err := row.Shape(op.NewNode(ir.OpID{Domain: row.Domain, Type: row.Type}, 1, nil, nil),
+				[]*ir.Array{w, w, hyper})
 			fmt.Println(specs[0], err, row.Writes)
 		}
 	}

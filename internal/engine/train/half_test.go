@@ -23,12 +23,14 @@ func TestStoreHalf(t *testing.T) {
 		x := values[float32](1, 3000)
 		copy(ir.View[float32](x), []float32{0, c.largest, -c.largest, 1e-7, 1e-30})
 		to := ir.IntAttr("to", int64(c.to))
-		cast, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 19, In: []*ir.Array{x}, Attrs: []*ir.Attr{to}})
+		cast, err := optest.Run(elementwise.Ops(),
+			optest.Case{Type: "Cast", Version: 19, In: []*ir.Array{x}, Attrs: []*ir.Attr{to}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		same(t, "in range", results(t, "StoreHalf", 1, []*ir.Array{x}, to)[:1], cast)
-		wide, err := optest.Run(elementwise.Ops(), optest.Case{Type: "Cast", Version: 19, In: cast, Attrs: []*ir.Attr{ir.IntAttr("to", int64(ir.Float))}})
+		wide, err := optest.Run(elementwise.Ops(),
+			optest.Case{Type: "Cast", Version: 19, In: cast, Attrs: []*ir.Attr{ir.IntAttr("to", int64(ir.Float))}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,15 +28,18 @@ func lossCases() []lossCase {
 	keep := ir.ArrayOf([]float32{1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0}, 3, 4) // of the last sample nothing
 	flat := values[float64](1, 12, 5)
 	return []lossCase{
-		{"DistillLoss", []*ir.Array{x(1), x(2), scale, keep}, []*ir.Attr{ir.IntAttr("axis", -1), ir.FloatAttr("temperature", 2)}},
+		{"DistillLoss", []*ir.Array{x(1), x(2), scale, keep},
+			[]*ir.Attr{ir.IntAttr("axis", -1), ir.FloatAttr("temperature", 2)}},
 		{"DistillLoss", []*ir.Array{flat, values[float64](2, 12, 5), scale, keep}, []*ir.Attr{ir.IntAttr("axis", -1)}},
 		{"CosineLoss", []*ir.Array{x(1), x(2), scale, keep}, []*ir.Attr{ir.FloatAttr("weight", 3)}},
 		{"CosineLoss", []*ir.Array{x(1), x(2), scale, keep}, []*ir.Attr{ir.IntAttr("axis", -1)}},
 		{"MeanSquaredLoss", []*ir.Array{x(1), x(2), scale, keep}, nil},
 		{"CrossEntropyLoss", []*ir.Array{values[float64](1, 3, 4), labels(4, 3), scale}, nil},
-		{"CrossEntropyLoss", []*ir.Array{x(1), some, scale}, []*ir.Attr{ir.FloatAttr("smoothing", 0.1), ir.FloatAttr("weight", 0.3)}},
+		{"CrossEntropyLoss", []*ir.Array{x(1), some, scale},
+			[]*ir.Attr{ir.FloatAttr("smoothing", 0.1), ir.FloatAttr("weight", 0.3)}},
 		{"CrossEntropyLoss", []*ir.Array{x(1), labels(5, 3, 4), scale}, []*ir.Attr{ir.IntAttr("axis", -1)}},
-		{"DistillLoss", []*ir.Array{values[float64](1, 3, 4), values[float64](2, 3, 4), scale}, []*ir.Attr{ir.FloatAttr("temperature", 2.5)}},
+		{"DistillLoss", []*ir.Array{values[float64](1, 3, 4), values[float64](2, 3, 4), scale},
+			[]*ir.Attr{ir.FloatAttr("temperature", 2.5)}},
 		{"DistillLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{ir.IntAttr("axis", 1)}},
 		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{ir.FloatAttr("weight", 3)}},
 		{"CosineLoss", []*ir.Array{x(1), x(2), scale}, []*ir.Attr{ir.IntAttr("axis", -1)}},
@@ -110,7 +113,8 @@ func TestIgnoreIndex(t *testing.T) {
 	near(t, "loss of no rows", out[0], []float64{0}, 1, 0)
 	near(t, "gradient of no rows", out[1], make([]float64, 6), 1, 0)
 
-	alone := results(t, "CrossEntropyLoss", 1, []*ir.Array{ir.ArrayOf(ir.View[float32](scores)[:3], 1, 3), optest.Array[int64](1), scale})
+	alone := results(t, "CrossEntropyLoss", 1, []*ir.Array{ir.ArrayOf(ir.View[float32](scores)[:3], 1, 3),
+		optest.Array[int64](1), scale})
 	both := results(t, "CrossEntropyLoss", 1, []*ir.Array{scores, optest.Array[int64](1, -100), scale})
 	same(t, "one row of two", both[:1], alone[:1])
 }
@@ -135,11 +139,13 @@ func TestPaddingCountsNowhere(t *testing.T) {
 	for _, c := range []struct {
 		op    string
 		attrs []*ir.Attr
-	}{{"DistillLoss", []*ir.Attr{ir.IntAttr("axis", -1)}}, {"MeanSquaredLoss", nil}, {"CosineLoss", []*ir.Attr{ir.IntAttr("axis", -1)}}} {
+	}{{"DistillLoss", []*ir.Attr{ir.IntAttr("axis", -1)}}, {"MeanSquaredLoss", nil},
+		{"CosineLoss", []*ir.Attr{ir.IntAttr("axis", -1)}}} {
 		got := results(t, c.op, 1, []*ir.Array{x, y, scale, keep}, c.attrs...)
 		want := results(t, c.op, 1, []*ir.Array{some(x, 0, 1, 3), some(y, 0, 1, 3), scale}, c.attrs...)
 		near(t, c.op, got[0], []float64{float64(ir.View[float32](want[0])[0])}, 1, 1e-7)
-		same(t, c.op, []*ir.Array{some(got[1], 0, 1, 3), some(got[1], 2, 4, 5)}, []*ir.Array{want[1], ir.NewArray(ir.Float, 3, 4)})
+		same(t, c.op, []*ir.Array{some(got[1], 0, 1, 3), some(got[1], 2, 4, 5)},
+			[]*ir.Array{want[1], ir.NewArray(ir.Float, 3, 4)})
 	}
 	// Of the vectors of samples the elements of padding are missing.
 	vector := func(a *ir.Array, from, to int) *ir.Array {
@@ -150,20 +156,23 @@ func TestPaddingCountsNowhere(t *testing.T) {
 		one := results(t, "CosineLoss", 1, []*ir.Array{vector(x, part[0], part[1]), vector(y, part[0], part[1]), scale})
 		sum += float64(ir.View[float32](one[0])[0])
 	}
-	near(t, "cosine of samples", results(t, "CosineLoss", 1, []*ir.Array{x, y, scale, keep})[0], []float64{sum / 2}, 1, 1e-6)
+	near(t, "cosine of samples", results(t, "CosineLoss", 1, []*ir.Array{x, y, scale, keep})[0], []float64{sum / 2},
+		1, 1e-6)
 }
 
 // A loss of values that are not numbers is none.
 func TestLossesOfNaN(t *testing.T) {
 	scale, bad := optest.Scalar[float32](1), ir.ArrayOf([]float32{0, float32(math.NaN()), 1}, 1, 3)
 	for _, typ := range []string{"DistillLoss", "CosineLoss", "MeanSquaredLoss", "SigmoidCrossEntropyLoss"} {
-		for _, in := range [][]*ir.Array{{bad, bad, scale}, {values[float32](1, 1, 3), bad, scale}, {bad, values[float32](1, 1, 3), scale}} {
+		for _, in := range [][]*ir.Array{{bad, bad, scale}, {values[float32](1, 1, 3), bad, scale},
+			{bad, values[float32](1, 1, 3), scale}} {
 			if y := ir.View[float32](results(t, typ, 1, in)[0])[0]; y == y {
 				t.Errorf("%s of NaN is %v", typ, y)
 			}
 		}
 	}
-	if y := ir.View[float32](results(t, "CrossEntropyLoss", 1, []*ir.Array{bad, optest.Array[int64](0), scale})[0])[0]; y == y {
+	if y := ir.View[float32](results(t, "CrossEntropyLoss", 1,
+		[]*ir.Array{bad, optest.Array[int64](0), scale})[0])[0]; y == y {
 		t.Errorf("CrossEntropyLoss of NaN is %v", y)
 	}
 }
@@ -190,22 +199,27 @@ func TestLossErrors(t *testing.T) {
 		in       []*ir.Array
 		attrs    []*ir.Attr
 	}{
-		{"CrossEntropyLoss", "label 12 of sample 3 is out of range: the model has 10 classes", []*ir.Array{x, optest.Array[int64](0, 1, 2, 12), scale}, nil},
+		{"CrossEntropyLoss", "label 12 of sample 3 is out of range: the model has 10 classes",
+			[]*ir.Array{x, optest.Array[int64](0, 1, 2, 12), scale}, nil},
 		{"CrossEntropyLoss", "label -1 of sample 0", []*ir.Array{x, optest.Array[int64](-1, 1, 2, 3), scale}, nil},
 		{"CrossEntropyLoss", "input labels has shape [3], want [4]", []*ir.Array{x, labels(3, 3), scale}, nil},
 		{"CrossEntropyLoss", "axis 1 is out of range", []*ir.Array{values[float32](1, 4), labels(3, 3), scale}, nil},
 		{"CrossEntropyLoss", "no classes", []*ir.Array{values[float32](1, 4, 0), labels(3, 4), scale}, nil},
-		{"CrossEntropyLoss", "attribute smoothing is 1", []*ir.Array{x, labels(3, 4), scale}, []*ir.Attr{ir.FloatAttr("smoothing", 1)}},
+		{"CrossEntropyLoss", "attribute smoothing is 1", []*ir.Array{x, labels(3, 4), scale},
+			[]*ir.Attr{ir.FloatAttr("smoothing", 1)}},
 		{"CrossEntropyLoss", "input scale", []*ir.Array{x, labels(3, 4), x}, nil},
-		{"DistillLoss", "attribute temperature is 0", []*ir.Array{x, x, scale}, []*ir.Attr{ir.FloatAttr("temperature", 0)}},
+		{"DistillLoss", "attribute temperature is 0", []*ir.Array{x, x, scale},
+			[]*ir.Attr{ir.FloatAttr("temperature", 0)}},
 		{"DistillLoss", "input target is float[10,4]", []*ir.Array{x, values[float32](1, 10, 4), scale}, nil},
 		{"CosineLoss", "scalar", []*ir.Array{scale, scale, scale}, nil},
 		{"MeanSquaredLoss", "input target is missing", []*ir.Array{x}, nil},
 		{"MeanSquaredLoss", "input keep is float[3]", []*ir.Array{x, x, scale, values[float32](1, 3)}, nil},
 		{"DistillLoss", "input keep is float[8]", []*ir.Array{x, x, scale, values[float32](1, 8)}, nil},
-		{"CrossEntropyLoss", "labels of padding are ignore_index", []*ir.Array{x, labels(3, 4), scale, values[float32](1, 4)}, nil},
+		{"CrossEntropyLoss", "labels of padding are ignore_index",
+			[]*ir.Array{x, labels(3, 4), scale, values[float32](1, 4)}, nil},
 	} {
-		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs, Outputs: 2})
+		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs,
+			Outputs: 2})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.op, err, c.want)
 		}

@@ -41,19 +41,22 @@ func TestOffloadErrors(t *testing.T) {
 		attrs    []*ir.Attr
 	}{
 		{"Offload", "attribute path is missing", x, nil},
-		{"Offload", "is written away in " + filepath.Join(folder, "none"), x, []*ir.Attr{ir.StringAttr("path", filepath.Join(folder, "none", "x"))}},
+		{"Offload", "is written away in " + filepath.Join(folder, "none"), x,
+			[]*ir.Attr{ir.StringAttr("path", filepath.Join(folder, "none", "x"))}},
 		{"Offload", "not a tensor of numbers", ir.TextOf([]string{"a"}, 1), []*ir.Attr{path}},
 		{"Restore", "is read back in " + folder + ": unexpected EOF", token, []*ir.Attr{path, typ, shape}},
 		{"Restore", "attribute dtype is 0", token, []*ir.Attr{path, shape}},
 		{"Restore", "attribute dtype is 257", token, []*ir.Attr{path, shape, ir.IntAttr("dtype", 257)}},
 		{"Restore", "attribute offset is -1", token, []*ir.Attr{path, typ, shape, ir.IntAttr("offset", -1)}},
 	} {
-		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: []*ir.Array{c.in}, Attrs: c.attrs})
+		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: []*ir.Array{c.in},
+			Attrs: c.attrs})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one with %q", c.op, err, c.want)
 		}
 	}
-	full := optest.Case{Domain: domain, Type: "Offload", Version: 1, In: []*ir.Array{x}, Attrs: []*ir.Attr{ir.StringAttr("path", "/dev/full")}}
+	full := optest.Case{Domain: domain, Type: "Offload", Version: 1, In: []*ir.Array{x},
+		Attrs: []*ir.Attr{ir.StringAttr("path", "/dev/full")}}
 	if _, err := os.Stat("/dev/full"); err != nil {
 		return
 	}

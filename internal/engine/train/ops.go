@@ -11,7 +11,8 @@ const domain = "mcompress"
 
 // Ops returns the operators of this package.
 func Ops() []op.Op {
-	rows := slices.Concat(rowLosses(), pointLosses(), updates(), sums(), dropouts(), straightThrough(), sharedWeights(), offloads(), halves(), quantizedActivations())
+	rows := slices.Concat(rowLosses(), pointLosses(), updates(), sums(), dropouts(), straightThrough(),
+		sharedWeights(), offloads(), halves(), quantizedActivations())
 	for i := range rows {
 		rows[i].Domain, rows[i].Since = domain, 1
 	}

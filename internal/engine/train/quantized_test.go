@@ -13,7 +13,8 @@ import (
 func stored(t *testing.T, x *ir.Array, step int64, workers int, attrs ...*ir.Attr) []float32 {
 	t.Helper()
 	q := results(t, "QuantizeActivation", workers, []*ir.Array{x, optest.Array(step, 0)}, attrs...)[:1]
-	return ir.View[float32](results(t, "DequantizeActivation", workers, q, append(attrs, ir.IntsAttr("shape", x.Shape...))...)[0])
+	return ir.View[float32](results(t, "DequantizeActivation", workers, q,
+		append(attrs, ir.IntsAttr("shape", x.Shape...))...)[0])
 }
 
 // The error is less than the scale of the element's block; its mean over steps is 0. The minimum of a block, such as
@@ -81,15 +82,18 @@ func TestQuantizedActivationsOfSpecialValues(t *testing.T) {
 // Nodes with random defects return an error, or a result.
 func TestMalformedQuantizedActivationsDoNotPanic(t *testing.T) {
 	x := values[float32](1, 7, 31)
-	quantize := optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, step(1)}, Outputs: 1, Workers: 2}
+	quantize := optest.Case{Domain: domain, Type: "QuantizeActivation", Version: 1, In: []*ir.Array{x, step(1)},
+		Outputs: 1, Workers: 2}
 	in, err := optest.Run(Ops(), quantize)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dequantize := optest.Case{Domain: domain, Type: "DequantizeActivation", Version: 1, In: in, Attrs: []*ir.Attr{ir.IntsAttr("shape", 7, 31)}, Outputs: 1, Workers: 2}
+	dequantize := optest.Case{Domain: domain, Type: "DequantizeActivation", Version: 1, In: in,
+		Attrs: []*ir.Attr{ir.IntsAttr("shape", 7, 31)}, Outputs: 1, Workers: 2}
 	for _, c := range []optest.Case{quantize, dequantize} {
 		for seed := range uint64(400) {
-			broken := c.Malformed(rand.New(rand.NewPCG(seed, 1)), optest.Defects{Ints: []string{"block", "seed"}, Lists: []string{"shape"}})
+			broken := c.Malformed(rand.New(rand.NewPCG(seed, 1)),
+				optest.Defects{Ints: []string{"block", "seed"}, Lists: []string{"shape"}})
 			if text := optest.Panic(optest.Row(Ops(), c), broken); text != "" {
 				t.Fatalf("%v: %s", broken, text)
 			}

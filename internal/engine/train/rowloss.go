@@ -118,7 +118,8 @@ func (l rowLoss) target(n *op.Node, x *ir.Array, in []*ir.Array, rows lanes) err
 		return err
 	}
 	if want := slices.Delete(slices.Clone(x.Shape), axis, axis+1); !slices.Equal(labels.Shape, want) {
-		return fmt.Errorf("input labels has shape %v, want %v for scores of shape %v with %d classes", labels.Shape, want, x.Shape, rows.n)
+		return fmt.Errorf("input labels has shape %v, want %v for scores of shape %v with %d classes", labels.Shape,
+			want, x.Shape, rows.n)
 	}
 	return nil
 }
@@ -252,7 +253,8 @@ func readLabels(c *op.Call, rows lanes) (labels []int64, count int, err error) {
 		case label == ignored(c.Node):
 		case label < 0 || label >= int64(rows.n):
 			sample := i / (len(labels) / int(c.In[1].Shape[0]))
-			return nil, 0, fmt.Errorf("label %d of sample %d is out of range: the model has %d classes", label, sample, rows.n)
+			return nil, 0, fmt.Errorf("label %d of sample %d is out of range: the model has %d classes", label,
+				sample, rows.n)
 		default:
 			count++
 		}

@@ -15,7 +15,8 @@ func TestSessionUpdatesWeights(t *testing.T) {
 	g := m.Graph
 	arrays := map[string]*ir.Array{
 		"w": ir.ArrayOf([]float32{3, -2, 5, 0}, 4), "m": ir.NewArray(ir.Float, 4), "v": ir.NewArray(ir.Float, 4),
-		"target": ir.ArrayOf([]float32{1, 2, 3, 0}, 4), "scale": ir.ArrayOf([]float32{1}), "hyper": ir.NewArray(ir.Float, 4),
+		"target": ir.ArrayOf([]float32{1, 2, 3, 0}, 4), "scale": ir.ArrayOf([]float32{1}),
+		"hyper": ir.NewArray(ir.Float, 4),
 	}
 	values := map[string]*ir.Value{}
 	for _, name := range []string{"w", "m", "v", "target", "scale", "hyper"} {

@@ -22,9 +22,12 @@ func sharedIndices(entries int) *ir.Array {
 // tasks.
 func TestSharedWeight(t *testing.T) {
 	for _, entries := range []int{2, 16, 100} {
-		codebook, indices, s, dw := values[float32](1, int64(entries)), sharedIndices(entries), scales(1001), values[float32](2, 60060)
-		w := ir.View[float32](results(t, "SharedWeight", 2, []*ir.Array{codebook, indices, s}, ir.IntAttr("block", 60))[0])
-		got := ir.View[float32](results(t, "SharedWeightGrad", 2, []*ir.Array{indices, dw, s}, ir.IntAttr("block", 60), ir.IntAttr("entries", int64(entries)))[0])
+		codebook, indices, s, dw := values[float32](1, int64(entries)), sharedIndices(entries), scales(1001),
+			values[float32](2, 60060)
+		w := ir.View[float32](results(t, "SharedWeight", 2, []*ir.Array{codebook, indices, s},
+			ir.IntAttr("block", 60))[0])
+		got := ir.View[float32](results(t, "SharedWeightGrad", 2, []*ir.Array{indices, dw, s},
+			ir.IntAttr("block", 60), ir.IntAttr("entries", int64(entries)))[0])
 		want := make([]float64, entries)
 		for i, k := range ir.View[int32](indices) {
 			scale := ir.View[float32](s)[i/60]
@@ -50,11 +53,14 @@ func TestInvalidSharedWeight(t *testing.T) {
 	}{
 		{"SharedWeight", "index 2 is out of range", []*ir.Array{codebook, indices}, nil},
 		{"SharedWeight", "attribute block is 0", []*ir.Array{codebook, indices, scales(1)}, nil},
-		{"SharedWeight", "want 2 elements", []*ir.Array{codebook, indices, scales(3)}, []*ir.Attr{ir.IntAttr("block", 2)}},
-		{"SharedWeightGrad", "index 2 is out of range", []*ir.Array{indices, scales(3)}, []*ir.Attr{ir.IntAttr("entries", 2)}},
+		{"SharedWeight", "want 2 elements", []*ir.Array{codebook, indices, scales(3)},
+			[]*ir.Attr{ir.IntAttr("block", 2)}},
+		{"SharedWeightGrad", "index 2 is out of range", []*ir.Array{indices, scales(3)},
+			[]*ir.Attr{ir.IntAttr("entries", 2)}},
 		{"SharedWeightGrad", "want 3 elements", []*ir.Array{indices, scales(4)}, []*ir.Attr{ir.IntAttr("entries", 2)}},
 	} {
-		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs, Outputs: 1, Workers: 1})
+		_, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: c.op, Version: 1, In: c.in, Attrs: c.attrs,
+			Outputs: 1, Workers: 1})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.op, err, c.want)
 		}

@@ -70,7 +70,8 @@ func sumSquares(c *op.Call) error {
 
 func sumOfSquares(c *op.Call, a *ir.Array) float64 {
 	x := ir.View[float32](a)
-	return sumPieces(c.Pool, len(x), partial(c, len(x)), func(from, to int) float64 { return kernel.ReduceSumSquare(x[from:to]) })
+	return sumPieces(c.Pool, len(x), partial(c, len(x)),
+		func(from, to int) float64 { return kernel.ReduceSumSquare(x[from:to]) })
 }
 
 func clipShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {

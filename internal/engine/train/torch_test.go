@@ -64,7 +64,8 @@ func TestLossesEqualPyTorch(t *testing.T) {
 				ir.View[int64](target)[k] = int64(v)
 			}
 		}
-		out := results(t, c.Op, 1, []*ir.Array{array(c.X, c.Shape...), target, optest.Scalar[float32](1)}, attributes(c.Attrs)...)
+		out := results(t, c.Op, 1, []*ir.Array{array(c.X, c.Shape...), target, optest.Scalar[float32](1)},
+			attributes(c.Attrs)...)
 		near(t, fmt.Sprint(c.Op, i, " loss"), out[0], []float64{c.Loss}, 1, 1e-6)
 		near(t, fmt.Sprint(c.Op, i, " gradient"), out[1], c.Gradient, 1, 1e-6)
 	}

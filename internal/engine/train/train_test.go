@@ -14,7 +14,8 @@ import (
 // results runs an operator of this package with two outputs.
 func results(t *testing.T, typ string, workers int, in []*ir.Array, attrs ...*ir.Attr) []*ir.Array {
 	t.Helper()
-	out, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: typ, Version: 1, In: in, Attrs: attrs, Outputs: 2, Workers: workers})
+	out, err := optest.Run(Ops(), optest.Case{Domain: domain, Type: typ, Version: 1, In: in, Attrs: attrs, Outputs: 2,
+		Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +98,18 @@ func TestOperatorsAreDeterministic(t *testing.T) {
 		{"MeanSquaredLoss", []*ir.Array{big(1), big(2), scale}, nil},
 		{"SigmoidCrossEntropyLoss", []*ir.Array{big(1), big(2), scale}, nil},
 		{"SGDUpdate", []*ir.Array{big(1), big(2), big(3), hyper}, []*ir.Attr{ir.FloatAttr("momentum", 0.9)}},
-		{"AdamUpdate", []*ir.Array{big(1), big(2), big(3), positive, hyper}, []*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 1)}},
-		{"Adam8Update", []*ir.Array{big(1), big(2), quantizedValues(60060), quantizedValues(60060), scales(235), scales(235), hyper}, nil},
+		{"AdamUpdate", []*ir.Array{big(1), big(2), big(3), positive, hyper},
+			[]*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 1)}},
+		{"Adam8Update", []*ir.Array{big(1), big(2), quantizedValues(60060), quantizedValues(60060), scales(235),
+			scales(235), hyper}, nil},
 		{"AccumulateGrad", []*ir.Array{big(1), big(2)}, nil},
 		{"SumSquares", []*ir.Array{big(1), big(2)}, nil},
 		{"SeededDropout", []*ir.Array{big(1), step(1)}, nil},
 		{"StoreHalf", []*ir.Array{big(1)}, nil},
-		{"SharedWeight", []*ir.Array{values[float32](1, 16), sharedIndices(16), scales(60060 / 60)}, []*ir.Attr{ir.IntAttr("block", 60)}},
-		{"SharedWeightGrad", []*ir.Array{sharedIndices(16), big(1), scales(60060 / 60)}, []*ir.Attr{ir.IntAttr("block", 60), ir.IntAttr("entries", 16)}},
+		{"SharedWeight", []*ir.Array{values[float32](1, 16), sharedIndices(16), scales(60060 / 60)},
+			[]*ir.Attr{ir.IntAttr("block", 60)}},
+		{"SharedWeightGrad", []*ir.Array{sharedIndices(16), big(1), scales(60060 / 60)},
+			[]*ir.Attr{ir.IntAttr("block", 60), ir.IntAttr("entries", 16)}},
 	} {
 		in := clones(c.in)
 		want := results(t, c.op, 1, in, c.attrs...)
@@ -153,7 +158,8 @@ func TestWrites(t *testing.T) {
 	}
 	attrs := []*ir.Attr{
 		momentum, ir.FloatAttr("max_norm", 1), ir.IntAttr("height", 1), ir.IntAttr("width", 7),
-		ir.StringAttr("path", path), ir.IntAttr("entries", 2), ir.IntAttr("dtype", int64(ir.Float)), ir.IntsAttr("shape", 5, 7),
+		ir.StringAttr("path", path), ir.IntAttr("entries", 2), ir.IntAttr("dtype", int64(ir.Float)),
+		ir.IntsAttr("shape", 5, 7),
 	}
 	for _, row := range Ops() {
 		before := inputs[row.Type]

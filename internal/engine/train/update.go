@@ -52,7 +52,8 @@ func updates() []op.Op {
 		{"AdamUpdate", []int{0, 2, 3}, checkAdam, adam, plainStates},
 		{"Adam8Update", []int{0, 2, 3, 4, 5}, checkAdam8, adam, quantizedStates},
 	} {
-		rows = append(rows, op.Op{Type: u.name, Shape: u.shape, Work: updateWork, Run: u.run, Writes: u.writes, Impure: true})
+		rows = append(rows, op.Op{Type: u.name, Shape: u.shape, Work: updateWork, Run: u.run, Writes: u.writes,
+			Impure: true})
 	}
 	return rows
 }

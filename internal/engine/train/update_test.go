@@ -100,9 +100,11 @@ func TestKeepZeros(t *testing.T) {
 func statesOf(typ string, in []*ir.Array) [2][]float32 {
 	n := int(in[0].Elems())
 	buffer := [2][]float32{make([]float32, n), make([]float32, n)}
-	var k stateStore = quantizedMoments{books: [2]*codebook{signedBook(), unsignedBook()}, values: [2][]byte{in[2].Data, in[3].Data}}
+	var k stateStore = quantizedMoments{books: [2]*codebook{signedBook(), unsignedBook()},
+		values: [2][]byte{in[2].Data, in[3].Data}}
 	if typ == "Adam8Update" {
-		k = quantizedMoments{k.(quantizedMoments).values, [2][]float32{ir.View[float32](in[4]), ir.View[float32](in[5])}, k.(quantizedMoments).books}
+		k = quantizedMoments{k.(quantizedMoments).values,
+			[2][]float32{ir.View[float32](in[4]), ir.View[float32](in[5])}, k.(quantizedMoments).books}
 	} else if k = (plain{ir.View[float32](in[2])}); typ == "AdamUpdate" {
 		k = plain{ir.View[float32](in[2]), ir.View[float32](in[3])}
 	}
@@ -150,14 +152,16 @@ func TestClipNonFinite(t *testing.T) {
 	hyper := optest.Array[float32](0.1, 3, 0.5, 0.2)
 	limit := ir.FloatAttr("max_norm", 1)
 	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-		out := ir.View[float32](results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array(float32(bad)), optest.Array[float32](1)}, limit)[0])
+		out := ir.View[float32](results(t, "ClipFactor", 1,
+			[]*ir.Array{hyper, optest.Array(float32(bad)), optest.Array[float32](1)}, limit)[0])
 		if out[2] == out[2] {
 			t.Errorf("the factor is %v, want NaN", out[2])
 		}
 	}
 	small := results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array[float32](3)}, limit)
 	same(t, "short gradients", small[:1], []*ir.Array{hyper})
-	long := results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array[float32](10), optest.Array[float32](6)}, limit)[0]
+	long := results(t, "ClipFactor", 1, []*ir.Array{hyper, optest.Array[float32](10), optest.Array[float32](6)},
+		limit)[0]
 	near(t, "long gradients", long, []float64{0.1, 3, 0.25, 0.2}, 1, 1e-6)
 }
 
@@ -174,7 +178,8 @@ func TestUpdateErrors(t *testing.T) {
 		{"SGDUpdate", "input hyper is float[2,2,2]", []*ir.Array{w, w, ir.NewArray(ir.Float, 2, 2, 2)}, nil},
 		{"SGDUpdate", "requires the state M", []*ir.Array{w, w, hyper}, []*ir.Attr{momentum}},
 		{"SGDUpdate", "nesterov requires momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{ir.IntAttr("nesterov", 1)}},
-		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper}, []*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 2)}},
+		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper},
+			[]*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 2)}},
 		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{ir.FloatAttr("max_norm", -1)}},
 		{"AdamUpdate", "4 inputs, want", []*ir.Array{w, w, w, hyper}, nil},
 		{"AdamUpdate", "input V is float[3], want float[2,2]", []*ir.Array{w, w, w, values[float32](1, 3), hyper}, nil},

@@ -44,7 +44,8 @@ const (
 
 // tileMove is a load or store of a tile whose rows are index bytes apart, from base + disp on.
 func tileMove(prefix byte, tile, base, index int, disp int8) []byte {
-	return append(tileCode(prefix, opMove, base, index, 0), byte(modDisp8|tile<<3|withSIB), byte(index&7<<3|base&7), byte(disp))
+	return append(tileCode(prefix, opMove, base, index, 0), byte(modDisp8|tile<<3|withSIB), byte(index&7<<3|base&7),
+		byte(disp))
 }
 
 // tileProduct is TDPBUSD, which adds a·b to sum.
@@ -76,9 +77,11 @@ func raw(code []byte, format string, a ...any) {
 func number(r GPPhysical) int { return int(r.PhysicalIndex()) }
 
 func loadTile(tile int, base, index GPPhysical, disp int8) {
-	raw(tileMove(prefixF2, tile, number(base), number(index), disp), "TILELOADD %d(%s)(%s*1), TMM%d", disp, base.Asm(), index.Asm(), tile)
+	raw(tileMove(prefixF2, tile, number(base), number(index), disp), "TILELOADD %d(%s)(%s*1), TMM%d", disp,
+		base.Asm(), index.Asm(), tile)
 }
 
 func storeTile(tile int, base, index GPPhysical, disp int8) {
-	raw(tileMove(prefixF3, tile, number(base), number(index), disp), "TILESTORED TMM%d, %d(%s)(%s*1)", tile, disp, base.Asm(), index.Asm())
+	raw(tileMove(prefixF3, tile, number(base), number(index), disp), "TILESTORED TMM%d, %d(%s)(%s*1)", tile, disp,
+		base.Asm(), index.Asm())
 }

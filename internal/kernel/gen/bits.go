@@ -106,7 +106,8 @@ func (q quantized) panel(w width) {
 	name := q.name("quantizedPanel") + w.name
 	function(name, fmt.Sprintf("func(dst *float32, values *byte, words int, scale, %s *float32)", q.parameter()),
 		fmt.Sprintf("%s writes %d rows of 16 elements for each word of a column; words > 0.", name, q.per()))
-	dst, values, words, scale, of := pointer("dst"), pointer("values"), pointer("words"), pointer("scale"), pointer(q.parameter())
+	dst, values, words, scale, of := pointer("dst"), pointer("values"), pointer("words"), pointer("scale"),
+		pointer(q.parameter())
 	read := q.reader(of, w)
 	scales := each(w.perPanel(), func(i int) VecVirtual { return w.loaded(scale, i) })
 	var zeros []VecVirtual
@@ -207,7 +208,8 @@ type row4Tables struct {
 }
 
 func newRow4Tables() row4Tables {
-	c := row4Tables{nibbles: words("row4Nibbles", repeated(0x0f0f0f0f)...), exponent: words("row4Exponent", repeated(math.Float32bits(0x1p-24))...)}
+	c := row4Tables{nibbles: words("row4Nibbles", repeated(0x0f0f0f0f)...),
+		exponent: words("row4Exponent", repeated(math.Float32bits(0x1p-24))...)}
 	c.repeat = byWord("row4Repeat", 0)
 	for k := range c.highest {
 		c.highest[k] = byWord(fmt.Sprintf("row4Highest%d", k), uint32(k)<<24|0x808080)
@@ -302,7 +304,8 @@ func int8Rows() (rows []int8Row) {
 		for j := range 8 / bits {
 			if bits < 8 {
 				n := uint32(8 / bits)
-				r.places = append(r.places, bytesOf(fmt.Sprintf("int8Places%dx%d", bits, j), uint32(j), uint32(j)+n, uint32(j)+2*n, uint32(j)+3*n))
+				r.places = append(r.places, bytesOf(fmt.Sprintf("int8Places%dx%d", bits, j), uint32(j), uint32(j)+n,
+					uint32(j)+2*n, uint32(j)+3*n))
 			}
 		}
 		rows = append(rows, r)

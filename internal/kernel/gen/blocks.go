@@ -19,7 +19,8 @@ func blocksFamily() {
 func loadBlock() {
 	function("loadBlockAVX2", "func(dst, lo, hi, src *float32, stride, rows int)",
 		"loadBlockAVX2 copies rows of two vectors that are stride bytes apart, and widens lo and hi by them.")
-	dst, los, his, src, stride, rows := pointer("dst"), pointer("lo"), pointer("hi"), pointer("src"), pointer("stride"), pointer("rows")
+	dst, los, his, src, stride, rows := pointer("dst"), pointer("lo"), pointer("hi"), pointer("src"),
+		pointer("stride"), pointer("rows")
 	var lo, hi [2]VecVirtual
 	for i := range lo {
 		lo[i], hi[i] = YMM(), YMM()
@@ -157,7 +158,8 @@ func pairBytes() {
 func roundBlock() {
 	function("roundBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo, hi int32)",
 		"roundBlockAVX2 quantizes rows of two vectors, each column by its own scale and zero point. Rows of dst are stride bytes apart.")
-	dst, stride, x, rows, scale, zero := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero")
+	dst, stride, x, rows, scale, zero := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"),
+		pointer("scale"), pointer("zero")
 	floor, shift := constant(0xc9800000), constant(roundShift) // -2^20
 	lo, hi, low8 := spread16("lo"), spread16("hi"), constant(0x00ff00ff)
 	var steps, zeros [2]VecVirtual
@@ -195,7 +197,8 @@ func roundBlock() {
 func balanceBlock() {
 	function("balanceBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo, hi int32, fraction, most float32)",
 		"balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·fraction, in steps and by at most most steps, and errors added to carry.")
-	dst, stride, x, rows, scale, zeros, carry := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"), pointer("scale"), pointer("zero"), pointer("carry")
+	dst, stride, x, rows, scale, zeros, carry := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"),
+		pointer("scale"), pointer("zero"), pointer("carry")
 	low8 := constant(0x00ff00ff)
 	var lean, lo, hi, sum [2]VecVirtual
 	for i := range lean {

@@ -22,8 +22,10 @@ func codebookFamily() {
 
 // blockMagnitudes reduces eight blocks at a time: a tree of maxima of halves, which ends with one block in each lane.
 func blockMagnitudes() {
-	function("blockMagnitudesAVX2", "func(dst *byte, x *float32, n, stride int, limits *uint32)", "blockMagnitudesAVX2 has n%8 == 0 blocks of stride bytes, whole vectors.")
-	dst, x, n, stride, mask, limits := pointer("dst"), pointer("x"), pointer("n"), pointer("stride"), constant(magnitude), pointer("limits")
+	function("blockMagnitudesAVX2", "func(dst *byte, x *float32, n, stride int, limits *uint32)",
+		"blockMagnitudesAVX2 has n%8 == 0 blocks of stride bytes, whole vectors.")
+	dst, x, n, stride, mask, limits := pointer("dst"), pointer("x"), pointer("n"), pointer("stride"),
+		constant(magnitude), pointer("limits")
 	strips("blocks", n, 8, func() {
 		var v [8]VecVirtual
 		p, left := GP64(), GP64()
@@ -118,7 +120,8 @@ type searchTables struct{ low, ones, most, sign, lowest Mem }
 func newSearchTables() searchTables {
 	return searchTables{
 		low: words("codebookLow", repeated(0x0f0f0f0f)...), ones: words("codebookOnes", repeated(0x00010001)...),
-		most: words("codebookMost", repeated(0x7f7f7f7f)...), sign: words("codebookSign", repeated(scaleSign)...), lowest: words("codebookLowest", repeated(0xff)...),
+		most: words("codebookMost", repeated(0x7f7f7f7f)...), sign: words("codebookSign", repeated(scaleSign)...),
+		lowest: words("codebookLowest", repeated(0xff)...),
 	}
 }
 

@@ -19,7 +19,8 @@ type balancing struct {
 
 func newBalancing() *balancing {
 	b := &balancing{
-		dst: pointer("dst"), x: pointer("x"), scales: pointer("scales"), inverse: pointer("inverse"), n: pointer("n"), stride: pointer("stride"),
+		dst: pointer("dst"), x: pointer("x"), scales: pointer("scales"), inverse: pointer("inverse"), n: pointer("n"),
+		stride: pointer("stride"),
 		limits: limitsOf(pointer("limits")), entries: pointer("entries"),
 		most: constant(math.Float32bits(1. / 16)), least: constant(math.Float32bits(-1. / 16)),
 	}
@@ -68,7 +69,8 @@ func (b *balancing) errors(shift VecVirtual) VecVirtual {
 const balanceSignature = "func(dst *byte, x, scales, inverse *float32, n, stride int, limits, entries *float32, carry *float32"
 
 func balanceRow() {
-	function("balanceRowAVX2", balanceSignature+", part float32)", "balanceRowAVX2 has n > 0 blocks of stride bytes, whole vectors.")
+	function("balanceRowAVX2", balanceSignature+", part float32)",
+		"balanceRowAVX2 has n > 0 blocks of stride bytes, whole vectors.")
 	b, carry, part := newBalancing(), pointer("carry"), spread("part")
 	b.loop(func(errors func(VecVirtual) VecVirtual) {
 		sum := YMM()
@@ -81,7 +83,8 @@ func balanceRow() {
 }
 
 func balanceRun() {
-	function("balanceRunAVX2", balanceSignature+")", "balanceRunAVX2 has n > 0 blocks of stride bytes, whole vectors, of one carry.")
+	function("balanceRunAVX2", balanceSignature+")",
+		"balanceRunAVX2 has n > 0 blocks of stride bytes, whole vectors, of one carry.")
 	b, carry, sum := newBalancing(), pointer("carry"), YMM()
 	part := constant(math.Float32bits(-1. / 8))
 	VBROADCASTSS(Mem{Base: carry}, sum)

@@ -42,7 +42,8 @@ func packLanes(table bool, stride int, keep bool) {
 	}
 	name := fmt.Sprintf("packLanes%s%dAVX2", verb, stride)
 	function(name, fmt.Sprintf("func(dst, x *float32, rows int, %s, back int, after, before *int32)", steps),
-		fmt.Sprintf("%s writes the lanes of both masks and %s; it reads from back bytes before x; strides in bytes.", name, doing))
+		fmt.Sprintf("%s writes the lanes of both masks and %s; it reads from back bytes before x; strides in bytes.",
+			name, doing))
 	dst, x, rows := pointer("dst"), pointer("x"), pointer("rows")
 	after, before := pointer("after"), pointer("before")
 	SUBQ(parameter("back"), x)

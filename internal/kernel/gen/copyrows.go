@@ -9,8 +9,10 @@ import (
 // copyRows copies rows in whole vectors and a last one that overlaps, as a masked store takes longer; rows that are
 // shorter than a vector in halves of it, or one by one.
 func copyRows() {
-	function("copyRowsAVX2", "func(dst *float32, to int, x *float32, from, rows, n int)", "copyRowsAVX2 copies rows of n > 0 elements; steps in bytes, rows > 0.")
-	dst, to, x, from, rows, n := pointer("dst"), pointer("to"), pointer("x"), pointer("from"), pointer("rows"), pointer("n")
+	function("copyRowsAVX2", "func(dst *float32, to int, x *float32, from, rows, n int)",
+		"copyRowsAVX2 copies rows of n > 0 elements; steps in bytes, rows > 0.")
+	dst, to, x, from, rows, n := pointer("dst"), pointer("to"), pointer("x"), pointer("from"), pointer("rows"),
+		pointer("n")
 	next := func(label string) {
 		ADDQ(from, x)
 		ADDQ(to, dst)

@@ -26,7 +26,8 @@ func dotRows() {
 	for half, sums := range [][4]VecVirtual{low, high} {
 		x := YMM()
 		VCVTPS2PD(Mem{Base: a, Disp: 16 * half}, x)
-		for i, m := range []Mem{{Base: row}, {Base: row, Index: stride, Scale: 1}, {Base: row, Index: stride, Scale: 2}, {Base: row, Index: triple, Scale: 1}} {
+		for i, m := range []Mem{{Base: row}, {Base: row, Index: stride, Scale: 1},
+			{Base: row, Index: stride, Scale: 2}, {Base: row, Index: triple, Scale: 1}} {
 			m.Disp = 16 * half
 			y := YMM()
 			VCVTPS2PD(m, y)

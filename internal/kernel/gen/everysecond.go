@@ -8,7 +8,8 @@ import (
 // everySecond loads 8 elements, and 8 that begin with the last of these, as there may be none after the last one that
 // is copied.
 func everySecond() {
-	function("everySecondAVX2", "func(dst, src *uint32, n int)", "everySecondAVX2 copies n elements that are two apart; n%8 == 0.")
+	function("everySecondAVX2", "func(dst, src *uint32, n int)",
+		"everySecondAVX2 copies n elements that are two apart; n%8 == 0.")
 	dst, src, n := pointer("dst"), pointer("src"), pointer("n")
 	strips("copy", n, 8, func() {
 		v := YMM()

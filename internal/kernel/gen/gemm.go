@@ -12,11 +12,14 @@ import (
 // panels, because a sum has a latency of four cycles.
 func gemmFamily() {
 	for _, t := range []tile{
-		{1, 16, ymm, floats}, {1, 64, ymm, floats}, {2, 16, ymm, floats}, {2, 32, ymm, floats}, {3, 16, ymm, floats}, {3, 32, ymm, floats},
+		{1, 16, ymm, floats}, {1, 64, ymm, floats}, {2, 16, ymm, floats}, {2, 32, ymm, floats}, {3, 16, ymm, floats},
+		{3, 32, ymm, floats},
 		{4, 16, ymm, floats}, {5, 16, ymm, floats}, {6, 16, ymm, floats}, {6, 8, ymm, floats}, {12, 8, ymm, floats},
-		{4, 16, zmm, floats}, {4, 32, zmm, floats}, {8, 16, zmm, floats}, {8, 32, zmm, floats}, {12, 16, zmm, floats}, {12, 32, zmm, floats},
+		{4, 16, zmm, floats}, {4, 32, zmm, floats}, {8, 16, zmm, floats}, {8, 32, zmm, floats}, {12, 16, zmm, floats},
+		{12, 32, zmm, floats},
 		{1, 16, ymm, pairs}, {2, 16, ymm, pairs}, {3, 16, ymm, pairs}, {4, 16, ymm, pairs},
-		{1, 16, zmm, bytes}, {1, 64, zmm, bytes}, {4, 16, zmm, bytes}, {4, 32, zmm, bytes}, {8, 16, zmm, bytes}, {8, 32, zmm, bytes},
+		{1, 16, zmm, bytes}, {1, 64, zmm, bytes}, {4, 16, zmm, bytes}, {4, 32, zmm, bytes}, {8, 16, zmm, bytes},
+		{8, 32, zmm, bytes},
 		{12, 16, zmm, bytes}, {12, 32, zmm, bytes},
 	} {
 		t.emit()
@@ -181,9 +184,10 @@ type numbers struct {
 }
 
 var (
-	floats = numbers{"gemm", "*float32", "*float32", "*float32", 4, VBROADCASTSS, VADDPS, instruction(VFMADD231PS), false}
-	bytes  = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, instruction(VPDPBUSD), true}
-	pairs  = numbers{"gemmPairs", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, multiplyPairs, false}
+	floats = numbers{"gemm", "*float32", "*float32", "*float32", 4, VBROADCASTSS, VADDPS, instruction(VFMADD231PS),
+		false}
+	bytes = numbers{"gemmBytes", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, instruction(VPDPBUSD), true}
+	pairs = numbers{"gemmPairs", "*byte", "*byte", "*int32", 4, VPBROADCASTD, VPADDD, multiplyPairs, false}
 )
 
 func instruction(f func(...Op)) func() func(...Op) { return func() func(...Op) { return f } }
@@ -202,7 +206,8 @@ func multiplyPairs() func(...Op) {
 // emit multiplies: every element of the tile is one sum over k, in order, so that tiles of all shapes and widths are
 // bit-identical.
 func (t tile) emit() {
-	name, added, doc := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name), ", add int", "a·b, or adds it to c; strides in bytes."
+	name, added, doc := fmt.Sprintf("%s%dx%d%s", t.numbers.name, t.rows, t.cols, t.width.name), ", add int",
+		"a·b, or adds it to c; strides in bytes."
 	if t.numbers.first {
 		added, doc = ", first "+t.numbers.c+", firstRow int", "first+a·b, a·b if first is nil; strides in bytes."
 	}
@@ -214,7 +219,8 @@ func (t tile) emit() {
 		added, doc = added+t.prefetched(), doc+" It prefetches 1, 2 or 4 lines of each panel for every four steps of k, the first ahead bytes after b."
 	}
 	function(name,
-		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow int%s)", t.numbers.a, t.numbers.b, t.numbers.c, added),
+		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow int%s)", t.numbers.a,
+			t.numbers.b, t.numbers.c, added),
 		name+" stores "+doc)
 	t.touch(t.operand("c", "cRow", t.rows))
 	k := pointer("k")

@@ -116,7 +116,8 @@ func (t amxTiles) multiply(a, b amxStrided) {
 				loadTile(firstTileA+r, a.row(r), a.stride, 0)
 			}
 			sum := r*t.across + x
-			raw(tileProduct(sum, firstTileA+r, firstTileB+x), "TDPBUSD TMM%d, TMM%d, TMM%d", firstTileB+x, firstTileA+r, sum)
+			raw(tileProduct(sum, firstTileA+r, firstTileB+x), "TDPBUSD TMM%d, TMM%d, TMM%d", firstTileB+x,
+				firstTileA+r, sum)
 		}
 	}
 }

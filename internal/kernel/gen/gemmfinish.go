@@ -16,7 +16,8 @@ func gemmFinishFamily() {
 			finishedTile{tile{rows, cols, zmm, floats}}.emit()
 		}
 	}
-	for _, t := range [][2]int{{6, 16}, {5, 16}, {4, 16}, {3, 16}, {3, 32}, {2, 16}, {2, 32}, {1, 16}, {1, 64}, {6, 8}, {12, 8}} {
+	for _, t := range [][2]int{{6, 16}, {5, 16}, {4, 16}, {3, 16}, {3, 32}, {2, 16}, {2, 32}, {1, 16}, {1, 64},
+		{6, 8}, {12, 8}} {
 		finishedTile{tile{t[0], t[1], ymm, floats}}.emit()
 	}
 	for _, t := range []tile{{6, 16, ymm, floats}, {12, 16, zmm, floats}, {12, 32, zmm, floats}} {
@@ -40,7 +41,8 @@ func (t finishedTile) emit() {
 	}
 	name := fmt.Sprintf("gemmFinish%dx%d%s", t.rows, t.cols, t.width.name)
 	function(name, "func(strips, k int, a *float32, aRow, aK, aStrip int, b *float32, bK, bPanel int, c *float32, cRow, add int, bias *float32, lo, hi float32"+masks+ahead+")",
-		name+" stores a·b, plus c if add is set, plus bias, between lo and hi"+columns+"; strides in bytes; strips, k > 0.")
+		name+" stores a·b, plus c if add is set, plus bias, between lo and hi"+columns+
+			"; strides in bytes; strips, k > 0.")
 	Label("strip")
 	k := pointer("k")
 	a, b := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes)

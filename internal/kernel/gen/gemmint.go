@@ -169,7 +169,8 @@ func quadsOf(rows strided) []VecVirtual {
 // gemmWiden converts rows of bytes minus a zero point to int16, and adds their sums to sums. The bytes of a row may be
 // at its end.
 func gemmWiden(name string, extend func(...Op)) {
-	function(name, "func(dst *byte, to int, src *byte, from, rows, n int, zero uint32, sums *int32)", name+" needs n%8 == 0, rows and n > 0.")
+	function(name, "func(dst *byte, to int, src *byte, from, rows, n int, zero uint32, sums *int32)",
+		name+" needs n%8 == 0, rows and n > 0.")
 	dst, src, rows, sums := pointer("dst"), pointer("src"), pointer("rows"), pointer("sums")
 	less, ones := spread16("zero"), constant(1<<16|1)
 	n, d, s, total := GP64(), GP64(), GP64(), YMM()
@@ -272,7 +273,8 @@ func gemmShuffle(rows int) {
 
 // gemmQuadSums sums the quads of a panel for each of its columns.
 func gemmQuadSums() {
-	function("quadSumsAVX2", "func(sums *int32, b *byte, quads int)", "quadSumsAVX2 adds int8 elements to 16 sums; quads > 0.")
+	function("quadSumsAVX2", "func(sums *int32, b *byte, quads int)",
+		"quadSumsAVX2 adds int8 elements to 16 sums; quads > 0.")
 	sums, b, quads := pointer("sums"), pointer("b"), pointer("quads")
 	ones, words := constant(0x01010101), constant(1<<16|1)
 	total := each(2, func(i int) VecVirtual {

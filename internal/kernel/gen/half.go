@@ -24,7 +24,8 @@ func halfFamily() {
 // f16Saturated is f16FromF32 of values that are clipped first. The comparisons return their second operand, v, if it is
 // NaN.
 func f16Saturated() {
-	function("f16SaturatedAVX2", "func(dst *uint16, x *float32, n int, lo, hi float32)", "f16SaturatedAVX2 needs F16C and n%8 == 0.")
+	function("f16SaturatedAVX2", "func(dst *uint16, x *float32, n int, lo, hi float32)",
+		"f16SaturatedAVX2 needs F16C and n%8 == 0.")
 	dst, x, n, lo, hi := pointer("dst"), pointer("x"), pointer("n"), spread("lo"), spread("hi")
 	convertStrips(n, x, dst, func(i int) {
 		v := YMM()
@@ -49,7 +50,8 @@ func packHalves(table bool, stride int, part bool) {
 	}
 	name = fmt.Sprintf("%s%s%dAVX2", name, lanes, stride)
 	function(name, fmt.Sprintf("func(dst *float32, x *uint16, rows int, %s%s)", steps, mask),
-		fmt.Sprintf("%s needs F16C, writes %s and reads %d elements per row; strides in bytes.", name, writes, 16*stride))
+		fmt.Sprintf("%s needs F16C, writes %s and reads %d elements per row; strides in bytes.", name, writes,
+			16*stride))
 	dst, x, rows := pointer("dst"), pointer("x"), pointer("rows")
 	var masks []VecVirtual
 	if part {

@@ -24,7 +24,8 @@ func huffmanFamily() {
 // decodeHuffman decodes two streams at a time, in turns, as their instructions wait for the lookup before; and the two
 // others.
 func decodeHuffman() {
-	function("decodeHuffmanBMI2", "func(in *[]byte, t *uint64, groups int)", "decodeHuffmanBMI2 decodes groups of lookups, at least one, in each stream of the HuffmanStreams that begin with in.")
+	function("decodeHuffmanBMI2", "func(in *[]byte, t *uint64, groups int)",
+		"decodeHuffmanBMI2 decodes groups of lookups, at least one, in each stream of the HuffmanStreams that begin with in.")
 	s, table, groups := pointer("in"), pointer("t"), pointer("groups")
 	Label("group")
 	for i := 0; i < huffmanStreams; i += 2 {

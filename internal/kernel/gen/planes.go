@@ -79,7 +79,8 @@ func joinHalves(a, b VecVirtual, upper bool) VecVirtual {
 }
 
 func splitPlanes2() {
-	function("splitPlanes2AVX2", "func(p0, p1, src *byte, "+planeParameters, "splitPlanes2AVX2 rotates and splits n elements, a multiple of 32.")
+	function("splitPlanes2AVX2", "func(p0, p1, src *byte, "+planeParameters,
+		"splitPlanes2AVX2 rotates and splits n elements, a multiple of 32.")
 	p, src, n := planePointers(2), pointer("src"), pointer("n")
 	r, low := newRotation(), constant(0x00ff00ff)
 	strips("n", n, vector, func() {
@@ -103,7 +104,8 @@ func splitPlanes2() {
 }
 
 func mergePlanes2() {
-	function("mergePlanes2AVX2", "func(dst, p0, p1 *byte, "+planeParameters, "mergePlanes2AVX2 merges and rotates n elements, a multiple of 32.")
+	function("mergePlanes2AVX2", "func(dst, p0, p1 *byte, "+planeParameters,
+		"mergePlanes2AVX2 merges and rotates n elements, a multiple of 32.")
 	dst, p, n := pointer("dst"), planePointers(2), pointer("n")
 	r := newRotation()
 	strips("n", n, vector, func() {
@@ -130,10 +132,12 @@ func interleaveBytes(p, q Register) (low, high VecVirtual) {
 }
 
 func splitPlanes4() {
-	function("splitPlanes4AVX2", "func(p0, p1, p2, p3, src *byte, "+planeParameters, "splitPlanes4AVX2 rotates and splits n elements, a multiple of 32.")
+	function("splitPlanes4AVX2", "func(p0, p1, p2, p3, src *byte, "+planeParameters,
+		"splitPlanes4AVX2 rotates and splits n elements, a multiple of 32.")
 	p, src, n := planePointers(4), pointer("src"), pointer("n")
 	r, bytes, order := newRotation(), YMM(), YMM()
-	VMOVDQU(words("planeBytes", 0x0c080400, 0x0d090501, 0x0e0a0602, 0x0f0b0703, 0x0c080400, 0x0d090501, 0x0e0a0602, 0x0f0b0703), bytes)
+	VMOVDQU(words("planeBytes", 0x0c080400, 0x0d090501, 0x0e0a0602, 0x0f0b0703, 0x0c080400, 0x0d090501, 0x0e0a0602,
+		0x0f0b0703), bytes)
 	VMOVDQU(words("planeOrder", 0, 4, 1, 5, 2, 6, 3, 7), order)
 	strips("n", n, vector, func() {
 		v := loadVectors(src, 4)
@@ -147,7 +151,8 @@ func splitPlanes4() {
 			VPUNPCKLQDQ(v[2*i+1], v[2*i], even[i])
 			VPUNPCKHQDQ(v[2*i+1], v[2*i], odd[i])
 		}
-		for i, y := range []VecVirtual{joinHalves(even[0], even[1], false), joinHalves(odd[0], odd[1], false), joinHalves(even[0], even[1], true), joinHalves(odd[0], odd[1], true)} {
+		for i, y := range []VecVirtual{joinHalves(even[0], even[1], false), joinHalves(odd[0], odd[1], false),
+			joinHalves(even[0], even[1], true), joinHalves(odd[0], odd[1], true)} {
 			VMOVDQU(y, at(p[i], 0))
 		}
 		advancePlanes(p)
@@ -157,7 +162,8 @@ func splitPlanes4() {
 }
 
 func mergePlanes4() {
-	function("mergePlanes4AVX2", "func(dst, p0, p1, p2, p3 *byte, "+planeParameters, "mergePlanes4AVX2 merges and rotates n elements, a multiple of 32.")
+	function("mergePlanes4AVX2", "func(dst, p0, p1, p2, p3 *byte, "+planeParameters,
+		"mergePlanes4AVX2 merges and rotates n elements, a multiple of 32.")
 	dst, p, n := pointer("dst"), planePointers(4), pointer("n")
 	r := newRotation()
 	strips("n", n, vector, func() {

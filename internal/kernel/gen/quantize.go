@@ -109,7 +109,8 @@ func quantize(packOrder Mem) {
 }
 
 func quantizeCols(name string, zeros bool, packOrder Mem) {
-	signature, doc := "func(dst *byte, x *float32, n int, scale *float32, lo, hi int32)", " quantizes one row; n%8 == 0."
+	signature, doc := "func(dst *byte, x *float32, n int, scale *float32, lo, hi int32)",
+		" quantizes one row; n%8 == 0."
 	if zeros {
 		signature = "func(dst *byte, x *float32, n int, scale *float32, zero *int32, lo, hi int32)"
 	}

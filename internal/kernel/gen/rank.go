@@ -45,7 +45,8 @@ func compact4(v VecVirtual, m GPVirtual, table, out Register) {
 }
 
 func zeroUpTo() {
-	function("zeroUpToAVX2", "func(x *float32, n int, limit uint32)", "zeroUpToAVX2 needs n%8 == 0 and limit below 2^31.")
+	function("zeroUpToAVX2", "func(x *float32, n int, limit uint32)",
+		"zeroUpToAVX2 needs n%8 == 0 and limit below 2^31.")
 	x, n, limit, mask := pointer("x"), pointer("n"), spread("limit"), constant(magnitude)
 	strips("loop", n, 8, func() {
 		v, m := YMM(), YMM()
@@ -60,7 +61,8 @@ func zeroUpTo() {
 }
 
 func countMagnitude() {
-	function("countMagnitudeAVX2", "func(x *float32, n int, b uint32) int", "countMagnitudeAVX2 needs n%8 == 0 and n below 2^31.")
+	function("countMagnitudeAVX2", "func(x *float32, n int, b uint32) int",
+		"countMagnitudeAVX2 needs n%8 == 0 and n below 2^31.")
 	x, n, b, mask, count := pointer("x"), pointer("n"), spread("b"), constant(magnitude), zero()
 	strips("loop", n, 8, func() {
 		v := YMM()

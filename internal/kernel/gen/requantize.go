@@ -49,7 +49,8 @@ func (c coder) scale(v VecVirtual, scale, bias Op, offset VecVirtual) {
 // roundingTable has the constants of rounding.
 func roundingTable() Mem {
 	each := func(v uint32) []uint32 { return slices.Repeat([]uint32{v}, 8) }
-	return words("rounding", slices.Concat(each(floorBits), each(roundShift), each(0x00ff00ff), []uint32{0, 4, 1, 5, 2, 6, 3, 7})...)
+	return words("rounding", slices.Concat(each(floorBits), each(roundShift), each(0x00ff00ff),
+		[]uint32{0, 4, 1, 5, 2, 6, 3, 7})...)
 }
 
 // rounding loads the table, and the parameters offset, and lo and hi, which are repeated in both halves.
@@ -59,7 +60,8 @@ func rounding(table Mem) (c coder, offset VecVirtual) {
 		VMOVDQU(table.Offset(i*vector), y)
 		return y
 	})
-	return coder{floor: v[0], shift: v[1], low8: v[2], order: v[3], lo: spread("lo"), hi: spread("hi")}, spread("offset")
+	return coder{floor: v[0], shift: v[1], low8: v[2], order: v[3], lo: spread("lo"), hi: spread("hi")},
+		spread("offset")
 }
 
 // requantizePairs multiplies like the tiles of pairs and requantizes the sums of four rows and a panel while they are
@@ -71,7 +73,8 @@ func requantizePairs() {
 	function("requantizePairs4x16AVX2",
 		"func(strips, quads int, a *byte, aRow int, b *byte, first *int32, firstRow int, dst *byte, to int, scale, bias *float32, offset int32, lo, hi uint32)",
 		"requantizePairs4x16AVX2 stores first+a·b as bytes, for strips of 4 rows; strides in bytes, strips and quads > 0.")
-	strip, top, first, dst, quads, b := pointer("strips"), pointer("a"), pointer("first"), pointer("dst"), GP64(), GP64()
+	strip, top, first, dst, quads, b := pointer("strips"), pointer("a"), pointer("first"), pointer("dst"), GP64(),
+		GP64()
 	a := t.operand("a", "aRow", rows)
 	Label("strip")
 	a.from(top)

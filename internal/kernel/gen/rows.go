@@ -33,9 +33,11 @@ func rowSums() []rowSum {
 	return []rowSum{
 		{"sum", "func(lanes *float64, x *float32, n int)", x, "", false, sum, []width{ymm}},
 		{"dot", "func(lanes *float64, a, b *float32, n int)", ab, "", false, product, []width{ymm}},
-		{"squares", "func(lanes *float64, x *float32, n int, center float64)", x, "center", false, square, []width{ymm}},
+		{"squares", "func(lanes *float64, x *float32, n int, center float64)", x, "center", false, square,
+			[]width{ymm}},
 		{"expSum", "func(lanes *float64, x *float32, n int, top float64)", x, "top", false, expSum, []width{ymm, zmm}},
-		{"expSumStore", "func(lanes *float64, dst, x *float32, n int, top float64)", x, "top", true, expSum, []width{ymm, zmm}},
+		{"expSumStore", "func(lanes *float64, dst, x *float32, n int, top float64)", x, "top", true, expSum,
+			[]width{ymm, zmm}},
 	}
 }
 

@@ -22,8 +22,9 @@ type smallCoder struct {
 func newSmallCoder() smallCoder {
 	c := smallCoder{
 		magnitude: constant(magnitude), one: constant(1),
-		sign: spread("sign"), normal: spread("normal"), unit: spread("unit"), round: spread("round"), largest: spread("largest"),
-		drop: XMM(), down: XMM(),
+		sign: spread("sign"), normal: spread("normal"), unit: spread("unit"), round: spread("round"),
+		largest: spread("largest"),
+		drop:    XMM(), down: XMM(),
 	}
 	VMOVD(Load(Param("drop"), GP32()), c.drop)
 	VMOVD(Load(Param("down"), GP32()), c.down)
@@ -55,7 +56,9 @@ func smallCodes(name string, cols bool) {
 	if cols {
 		scales = "scale *float32"
 	}
-	function(name, "func(dst *byte, x *float32, n int, "+scales+", normal, unit, round, sign, largest, drop, down uint32)", name+" has the constants of a SmallFloat as parameters; n%8 == 0.")
+	function(name, "func(dst *byte, x *float32, n int, "+scales+
+		", normal, unit, round, sign, largest, drop, down uint32)",
+		name+" has the constants of a SmallFloat as parameters; n%8 == 0.")
 	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
 	pointers := []Register{x}
 	quotient := func(int) Op { return nil }
@@ -101,7 +104,8 @@ func smallErrors() {
 	function("smallErrorsAVX2", "func(sums, x *float32, rows int, scale *float32, normal, up uint32, largest float32)",
 		"smallErrorsAVX2 sums the squared rounding errors over rows of two vectors.")
 	sums, x, rows, scale := pointer("sums"), pointer("x"), pointer("rows"), pointer("scale")
-	mask, exponent, normal, up, largest := constant(magnitude), constant(infinity), spread("normal"), spread("up"), spread("largest")
+	mask, exponent, normal, up, largest := constant(magnitude), constant(infinity), spread("normal"), spread("up"),
+		spread("largest")
 	var steps, sum [2]VecVirtual
 	for i := range steps {
 		steps[i], sum[i] = YMM(), zero()

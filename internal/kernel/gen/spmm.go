@@ -123,14 +123,16 @@ func spmmAt(v vectorRow) {
 	sums, quads := pointer("sums"), pointer("quads")
 	q := quadPointers{index: pointer("index"), values: pointer("values")}
 	x, offsets := pointer("x"), pointer("offsets")
-	multiplyQuads(q, sums, quads, v, func(k GPVirtual) { MOVL(Mem{Base: offsets, Index: k, Scale: 4}, k.As32()) }, func(k GPVirtual, at int) Mem {
-		return Mem{Base: x, Disp: at, Index: k, Scale: 4}
-	})
+	multiplyQuads(q, sums, quads, v, func(k GPVirtual) { MOVL(Mem{Base: offsets, Index: k, Scale: 4}, k.As32()) },
+		func(k GPVirtual, at int) Mem {
+			return Mem{Base: x, Disp: at, Index: k, Scale: 4}
+		})
 }
 
 // multiplyQuads multiplies quads by rows of x. An index is converted by offset, and its vectors are those of row, some
 // bytes after its start. All columns of as many rows are summed at once as the registers hold.
-func multiplyQuads(q quadPointers, sums, quads GPVirtual, v vectorRow, offset func(k GPVirtual), row func(k GPVirtual, at int) Mem) {
+func multiplyQuads(q quadPointers, sums, quads GPVirtual, v vectorRow, offset func(k GPVirtual),
+	row func(k GPVirtual, at int) Mem) {
 	rows := v.rows()
 	Label("quad")
 	head := GP64()
@@ -291,7 +293,8 @@ func (q *columnQuad) store(label string) {
 func decodeSparse(name string, size int, widen func(from Mem, v VecVirtual)) {
 	function(name, "func(dst *float32, stored, index *byte, quads int, scales *float32)",
 		name+" writes the values of quads times the scales of their rows, and reads and writes up to four more; quads > 0.")
-	dst, stored, index, quads, scales := pointer("dst"), pointer("stored"), pointer("index"), pointer("quads"), pointer("scales")
+	dst, stored, index, quads, scales := pointer("dst"), pointer("stored"), pointer("index"), pointer("quads"),
+		pointer("scales")
 	Label("quad")
 	scale, count, row := YMM(), GP64(), GP64()
 	for r := range 4 {

@@ -54,7 +54,8 @@ func between() {
 // scaleMasked keeps the product with off where its bits are in kept: none for a factor of zero, which is zero for NaN,
 // too.
 func scaleMasked() {
-	function("scaleMaskedAVX2", "func(dst, x *float32, mask *byte, n int, on, off float32, kept uint32)", "scaleMaskedAVX2 needs n%8 == 0.")
+	function("scaleMaskedAVX2", "func(dst, x *float32, mask *byte, n int, on, off float32, kept uint32)",
+		"scaleMaskedAVX2 needs n%8 == 0.")
 	dst, x, mask, n := pointer("dst"), pointer("x"), pointer("mask"), pointer("n")
 	on, off, kept, bit := spread("on"), spread("off"), spread("kept"), YMM()
 	VMOVDQU(words("maskBits", 1, 2, 4, 8, 16, 32, 64, 128), bit)
@@ -86,7 +87,9 @@ func quantizeStochastic() {
 		"quantizeStochasticAVX2 has the hash input of element 0 in first; n%8 == 0.")
 	dst, x, n := pointer("dst"), pointer("x"), pointer("n")
 	lo, inverse, index := spread("lo"), spread("inverse"), spread("first")
-	step, f1, f2, limit, unit := constant(8), constant(hash1), constant(hash2), constant(0x437f0000), constant(0x33800000) // 255, 2^-24
+	// 255, 2^-24
+	step, f1, f2, limit, unit := constant(8), constant(hash1), constant(hash2), constant(0x437f0000),
+		constant(0x33800000)
 	VPADDD(words("hashLanes", 0, 1, 2, 3, 4, 5, 6, 7), index, index)
 	strips("loop", n, 8, func() {
 		h, t, v := YMM(), YMM(), YMM()

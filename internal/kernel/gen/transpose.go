@@ -76,7 +76,8 @@ func transposeWords() {
 	dst, dstStride := pointer("dst"), pointer("dstStride")
 	src, srcStride, rows := pointer("src"), pointer("srcStride"), pointer("rows")
 	strips("square", rows, 8, func() {
-		halves := [2][]VecVirtual{each(4, func(int) VecVirtual { return YMM() }), each(4, func(int) VecVirtual { return YMM() })}
+		halves := [2][]VecVirtual{each(4, func(int) VecVirtual { return YMM() }),
+			each(4, func(int) VecVirtual { return YMM() })}
 		for i := range 8 {
 			for h, half := range halves {
 				from := Mem{Base: src, Disp: 16 * h}

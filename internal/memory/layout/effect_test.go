@@ -31,7 +31,8 @@ func (b *builder) value(name string) int {
 // graph parses lines of the form "role: inputs -> outputs" or "name = bytes [same] [output]".
 func graph(text string) *Graph {
 	b := &builder{}
-	names := map[string]Role{"breaking": Breaking, "sensitive": Sensitive, "agnostic": Agnostic, "to-last": ToLast, "to-first": ToFirst}
+	names := map[string]Role{"breaking": Breaking, "sensitive": Sensitive, "agnostic": Agnostic, "to-last": ToLast,
+		"to-first": ToFirst}
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		if len(f) == 0 {
@@ -243,7 +244,8 @@ func random(t *rapid.T) *Graph {
 	value()
 	value()
 	for i := range rapid.IntRange(1, 8).Draw(t, "nodes") {
-		n := Node{Name: fmt.Sprint("n", i), Role: rapid.SampledFrom([]Role{Breaking, Sensitive, Agnostic, Agnostic, Agnostic, ToLast, ToFirst}).Draw(t, "role")}
+		n := Node{Name: fmt.Sprint("n", i), Role: rapid.SampledFrom([]Role{Breaking, Sensitive, Agnostic, Agnostic,
+			Agnostic, ToLast, ToFirst}).Draw(t, "role")}
 		reads, writes := 1, 1
 		if !n.Role.moves() {
 			reads, writes = rapid.IntRange(0, 3).Draw(t, "reads"), rapid.IntRange(0, 2).Draw(t, "writes")
@@ -261,17 +263,25 @@ func random(t *rapid.T) *Graph {
 
 func TestInvalidGraphs(t *testing.T) {
 	for want, g := range map[string]*Graph{
-		`node "n": value 7 of 1`:                          {Values: []Value{{}}, Nodes: []Node{{Name: "n", Inputs: []int{7}}}},
-		`node "n": value -1 of 1`:                         {Values: []Value{{}}, Nodes: []Node{{Name: "n", Outputs: []int{-1}}}},
-		`node "n": unknown role 99`:                       {Nodes: []Node{{Name: "n", Role: 99}}},
-		`node "n": a transpose has one input`:             {Values: []Value{{}}, Nodes: []Node{{Name: "n", Role: ToLast, Inputs: []int{0}}}},
-		`node "m": value "v" has another producer`:        {Values: []Value{{Name: "v"}}, Nodes: []Node{{Name: "n", Outputs: []int{0}}, {Name: "m", Outputs: []int{0}}}},
-		`value "v" is part of a cycle`:                    {Values: []Value{{Name: "v"}, {}}, Nodes: []Node{{Role: ToLast, Inputs: []int{0}, Outputs: []int{1}}, {Role: ToFirst, Inputs: []int{1}, Outputs: []int{0}}}},
-		`value "v": -1 bytes are invalid`:                 {Values: []Value{{Name: "v", Bytes: -1}}},
-		`value "v": 9223372036854775807 bytes are`:        {Values: []Value{{Name: "v", Bytes: math.MaxInt64}}},
-		`node "n": kernel [3], strides [], dilations []`:  {Nodes: []Node{{Name: "n", Unfolds: &Window{Size: []int64{5}, KernelShape: []int64{3}}}}},
+		`node "n": value 7 of 1`: {Values: []Value{{}},
+			Nodes: []Node{{Name: "n", Inputs: []int{7}}}},
+		`node "n": value -1 of 1`: {Values: []Value{{}},
+			Nodes: []Node{{Name: "n", Outputs: []int{-1}}}},
+		`node "n": unknown role 99`: {Nodes: []Node{{Name: "n", Role: 99}}},
+		`node "n": a transpose has one input`: {Values: []Value{{}},
+			Nodes: []Node{{Name: "n", Role: ToLast, Inputs: []int{0}}}},
+		`node "m": value "v" has another producer`: {Values: []Value{{Name: "v"}},
+			Nodes: []Node{{Name: "n", Outputs: []int{0}}, {Name: "m", Outputs: []int{0}}}},
+		`value "v" is part of a cycle`: {Values: []Value{{Name: "v"}, {}},
+			Nodes: []Node{{Role: ToLast, Inputs: []int{0}, Outputs: []int{1}},
+				{Role: ToFirst, Inputs: []int{1}, Outputs: []int{0}}}},
+		`value "v": -1 bytes are invalid`:          {Values: []Value{{Name: "v", Bytes: -1}}},
+		`value "v": 9223372036854775807 bytes are`: {Values: []Value{{Name: "v", Bytes: math.MaxInt64}}},
+		`node "n": kernel [3], strides [], dilations []`: {Nodes: []Node{{Name: "n",
+			Unfolds: &Window{Size: []int64{5}, KernelShape: []int64{3}}}}},
 		`node "n": the patches of 9223372036854775807 ch`: {Nodes: []Node{{Name: "n", Unfolds: row(math.MaxInt64)}}},
-		`node "m": 5188146770730811392 bytes of patches`:  {Nodes: []Node{{Name: "n", Unfolds: row(1 << 58)}, {Name: "m", Unfolds: row(1 << 58)}}},
+		`node "m": 5188146770730811392 bytes of patches`: {Nodes: []Node{{Name: "n", Unfolds: row(1 << 58)},
+			{Name: "m", Unfolds: row(1 << 58)}}},
 	} {
 		if e, err := ChannelsLast(g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %+v, %v, want %s", e, err, want)
@@ -281,7 +291,8 @@ func TestInvalidGraphs(t *testing.T) {
 
 // row is a window of three pixels over rows of five, of one byte each.
 func row(channels int64) *Window {
-	return &Window{Batch: 1, Channels: channels, Group: 1, KernelShape: []int64{3}, Strides: []int64{1}, Dilations: []int64{1}, Pads: []int64{0, 0}, Size: []int64{3}, ElemBytes: 1}
+	return &Window{Batch: 1, Channels: channels, Group: 1, KernelShape: []int64{3}, Strides: []int64{1},
+		Dilations: []int64{1}, Pads: []int64{0, 0}, Size: []int64{3}, ElemBytes: 1}
 }
 
 func BenchmarkChannelsLast(b *testing.B) {

@@ -35,11 +35,12 @@ type Role uint8
 
 // The roles.
 const (
-	Breaking  Role = iota // depends on the order of axes: Reshape, Flatten, Gemm, and unknown operators
-	Sensitive             // computes on channels and pixels: Conv, pools, BatchNormalization, Resize. Runs channels last
-	Agnostic              // same result in either layout, except for axis attributes: Relu, Add, Concat
-	ToLast                // a Transpose of channels first to channels last: perm 0, 2, …, n-1, 1
-	ToFirst               // a Transpose of channels last to channels first: perm 0, n-1, 1, …, n-2
+	Breaking Role = iota // depends on the order of axes: Reshape, Flatten, Gemm, and unknown operators
+	// computes on channels and pixels: Conv, pools, BatchNormalization, Resize. Runs channels last
+	Sensitive
+	Agnostic // same result in either layout, except for axis attributes: Relu, Add, Concat
+	ToLast   // a Transpose of channels first to channels last: perm 0, 2, …, n-1, 1
+	ToFirst  // a Transpose of channels last to channels first: perm 0, n-1, 1, …, n-2
 	roles
 )
 
@@ -53,7 +54,8 @@ func (g *Graph) check() error {
 			return fmt.Errorf("layout: node %q: unknown role %d", n.Name, n.Role)
 		}
 		if n.Role.moves() && (len(n.Inputs) != 1 || len(n.Outputs) != 1) {
-			return fmt.Errorf("layout: node %q: a transpose has one input and one output, not %d and %d", n.Name, len(n.Inputs), len(n.Outputs))
+			return fmt.Errorf("layout: node %q: a transpose has one input and one output, not %d and %d", n.Name,
+				len(n.Inputs), len(n.Outputs))
 		}
 		for v := range n.values() {
 			if v < 0 || v >= len(g.Values) {

@@ -60,14 +60,19 @@ func (w *Window) unfold() (channelsFirst, channelsLast Unfolding, err error) {
 
 func (w *Window) check() error {
 	axes := len(w.Size)
-	if axes == 0 || len(w.KernelShape) != axes || len(w.Strides) != axes || len(w.Dilations) != axes || len(w.Pads) != 2*axes {
-		return fmt.Errorf("kernel %v, strides %v, dilations %v, pads %v and output %v have different numbers of axes", w.KernelShape, w.Strides, w.Dilations, w.Pads, w.Size)
+	if axes == 0 || len(w.KernelShape) != axes || len(w.Strides) != axes || len(w.Dilations) != axes ||
+		len(w.Pads) != 2*axes {
+		return fmt.Errorf("kernel %v, strides %v, dilations %v, pads %v and output %v have different numbers of axes",
+			w.KernelShape, w.Strides, w.Dilations, w.Pads, w.Size)
 	}
-	if slices.Min(w.KernelShape) < 1 || slices.Min(w.Strides) < 1 || slices.Min(w.Dilations) < 1 || slices.Min(w.Size) < 0 {
-		return fmt.Errorf("kernel %v, strides %v, dilations %v, output %v: sizes must be positive", w.KernelShape, w.Strides, w.Dilations, w.Size)
+	if slices.Min(w.KernelShape) < 1 || slices.Min(w.Strides) < 1 || slices.Min(w.Dilations) < 1 ||
+		slices.Min(w.Size) < 0 {
+		return fmt.Errorf("kernel %v, strides %v, dilations %v, output %v: sizes must be positive", w.KernelShape,
+			w.Strides, w.Dilations, w.Size)
 	}
 	if w.Batch < 0 || w.Channels < 0 || w.ElemBytes < 1 || w.Group < 1 || w.Group > max(1, w.Channels) {
-		return fmt.Errorf("invalid batch %d, %d channels of %d bytes or %d groups", w.Batch, w.Channels, w.ElemBytes, w.Group)
+		return fmt.Errorf("invalid batch %d, %d channels of %d bytes or %d groups", w.Batch, w.Channels, w.ElemBytes,
+			w.Group)
 	}
 	return nil
 }

@@ -104,7 +104,8 @@ func (c counter) channelsLast(w *Window) Unfolding {
 }
 
 func TestPointwiseConvolutionsCopyNothing(t *testing.T) {
-	w := Window{Batch: 1, Channels: 8, Group: 1, KernelShape: []int64{1, 1}, Strides: []int64{1, 1}, Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Size: []int64{5, 5}, ElemBytes: 4}
+	w := Window{Batch: 1, Channels: 8, Group: 1, KernelShape: []int64{1, 1}, Strides: []int64{1, 1},
+		Dilations: []int64{1, 1}, Pads: []int64{0, 0, 0, 0}, Size: []int64{5, 5}, ElemBytes: 4}
 	strided, padded := w, w
 	strided.Strides = []int64{2, 2}
 	padded.Pads = []int64{0, 1, 0, 1}

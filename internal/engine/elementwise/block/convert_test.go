@@ -40,7 +40,8 @@ func TestIntegersKeepTheirLowBits(t *testing.T) {
 }
 
 func TestNumbersAsFloat64(t *testing.T) {
-	for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Int8, ir.Uint8, ir.Int32, ir.Uint32, ir.Int64, ir.Uint64} {
+	for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16, ir.BFloat16, ir.Int8, ir.Uint8, ir.Int32,
+		ir.Uint32, ir.Int64, ir.Uint64} {
 		if got := stored(dt, 3.0, 100); !slices.Equal(got, []float64{3, 100}) {
 			t.Errorf("%s: %v", dt, got)
 		}

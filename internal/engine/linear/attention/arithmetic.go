@@ -63,7 +63,8 @@ func compareSingles(work []byte, s gemm.Shape, q, k gemm.Matrix[float32], c []fl
 	if factor == 0 { // an Alpha of 0 means 1 in package gemm
 		q = gemm.Matrix[float32]{Data: make([]float32, 1)}
 	}
-	gemm.Float(gemm.CallerPool{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride, Epilogue: gemm.Epilogue{Alpha: factor}})
+	gemm.Float(gemm.CallerPool{}, s, work, gemm.FloatProduct{A: q, B: k.T(), C: c, Stride: stride,
+		Epilogue: gemm.Epilogue{Alpha: factor}})
 }
 
 func doubles() arithmetic[float64] {

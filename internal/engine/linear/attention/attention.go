@@ -76,7 +76,8 @@ func Run[T Float](p *op.Pool, s Shape, work []byte, o Options[T], heads []Head[T
 	p.Slots(len(heads)*parts.blocks, func(task, slot int) {
 		from := task % parts.blocks * parts.rows
 		b := block[T]{
-			Head: &heads[task/parts.blocks], Options: &o, arithmetic: a, shape: s, work: scratchOf[T](parts, work, slot),
+			Head: &heads[task/parts.blocks], Options: &o, arithmetic: a, shape: s,
+			work: scratchOf[T](parts, work, slot),
 			from: from, to: min(from+parts.rows, s.Queries),
 		}
 		b.run()

@@ -86,7 +86,8 @@ func shapeOf(queries, keys, size, value int) Shape {
 	return Shape{Queries: queries, Keys: keys, Size: size, Value: value}
 }
 
-var shapes = []Shape{shapeOf(1, 1, 1, 1), shapeOf(3, 5, 4, 2), shapeOf(100, 37, 16, 24), shapeOf(7, 3000, 8, 8), shapeOf(2, 3, 0, 2)}
+var shapes = []Shape{shapeOf(1, 1, 1, 1), shapeOf(3, 5, 4, 2), shapeOf(100, 37, 16, 24), shapeOf(7, 3000, 8, 8),
+	shapeOf(2, 3, 0, 2)}
 
 func TestEqualsTheDefinition(t *testing.T) {
 	for _, s := range shapes {
@@ -108,7 +109,8 @@ func TestWorkersAreBitIdentical(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
 		var heads []Head[float32]
 		for range 3 {
-			heads = append(heads, head[float32](s, random(r, s.Queries*s.Size), random(r, s.Keys*s.Size), random(r, s.Keys*s.Value)))
+			heads = append(heads, head[float32](s, random(r, s.Queries*s.Size), random(r, s.Keys*s.Size),
+				random(r, s.Keys*s.Value)))
 		}
 		run(workers, s, Options[float32]{Scale: 1}, heads...)
 		all := slices.Concat(heads[0].Y, heads[1].Y, heads[2].Y)
@@ -253,7 +255,8 @@ func TestPaddedRowsHaveTheSameWeights(t *testing.T) {
 			got := padded(row[:n:n+spare], singles().lanes)
 			kernel.Softmax(got, got)
 			if !slices.Equal(got[:n], want) || !slices.Equal(row[n+spare:], after) {
-				t.Errorf("%d scores in memory of %d: got %v, want %v, and %v after it", n, n+spare, got[:n], want, after)
+				t.Errorf("%d scores in memory of %d: got %v, want %v, and %v after it", n, n+spare, got[:n], want,
+					after)
 			}
 		}
 	}

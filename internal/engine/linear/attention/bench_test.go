@@ -30,14 +30,17 @@ func benchmark(b *testing.B, s Shape, change func(h *Head[float32])) {
 
 // BERT's heads at two lengths, a long sequence, and one new token after many.
 func BenchmarkRun(b *testing.B) {
-	for _, s := range []Shape{shapeOf(128, 128, 64, 64), shapeOf(512, 512, 64, 64), shapeOf(4096, 4096, 64, 64), shapeOf(1, 128, 64, 64), shapeOf(1, 2048, 128, 128)} {
-		b.Run(fmt.Sprintf("%dx%dx%d", s.Queries, s.Keys, s.Size), func(b *testing.B) { benchmark(b, s, func(*Head[float32]) {}) })
+	for _, s := range []Shape{shapeOf(128, 128, 64, 64), shapeOf(512, 512, 64, 64), shapeOf(4096, 4096, 64, 64),
+		shapeOf(1, 128, 64, 64), shapeOf(1, 2048, 128, 128)} {
+		b.Run(fmt.Sprintf("%dx%dx%d", s.Queries, s.Keys, s.Size),
+			func(b *testing.B) { benchmark(b, s, func(*Head[float32]) {}) })
 	}
 }
 
 // Causal heads in the blocks of causal shapes, and in those of others.
 func BenchmarkCausal(b *testing.B) {
-	for _, s := range []Shape{shapeOf(128, 128, 32, 32), shapeOf(128, 128, 64, 64), shapeOf(256, 256, 64, 64), shapeOf(512, 512, 64, 64)} {
+	for _, s := range []Shape{shapeOf(128, 128, 32, 32), shapeOf(128, 128, 64, 64), shapeOf(256, 256, 64, 64),
+		shapeOf(512, 512, 64, 64)} {
 		for _, s.Causal = range []bool{false, true} {
 			b.Run(fmt.Sprintf("%dx%dx%d/%v", s.Queries, s.Keys, s.Size, s.Causal), func(b *testing.B) {
 				benchmark(b, s, func(h *Head[float32]) { h.KeyRange = func(i int) (int, int) { return 0, i + 1 } })

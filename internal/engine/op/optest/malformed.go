@@ -70,7 +70,8 @@ func malformedArray(r *rand.Rand, a *ir.Array) *ir.Array {
 		shape = append(shape, int64(r.IntN(3)))
 	}
 	types := []ir.DType{
-		a.DType, a.DType, a.DType, a.DType, a.DType, ir.Float, ir.Double, ir.Float16, ir.Uint8, ir.Int8, ir.Int32, ir.Int64,
+		a.DType, a.DType, a.DType, a.DType, a.DType, ir.Float, ir.Double, ir.Float16, ir.Uint8, ir.Int8, ir.Int32,
+		ir.Int64,
 		ir.String, ir.Int4, ir.Float4E2M1, ir.Float8E8M0,
 	}
 	b := ir.NewArray(types[r.IntN(len(types))], shape...)

@@ -46,7 +46,8 @@ func RunRow(row *op.Op, c Case) ([]*ir.Array, error) {
 // NewCall returns the call of a case's node. Outputs and scratch memory are filled with NaN.
 func NewCall(row *op.Op, c Case, pool *op.Pool) (*op.Call, error) {
 	n := c.Node()
-	call := &op.Call{Node: n, Ctx: context.Background(), In: slices.Clone(c.In), Out: make([]*ir.Array, n.NumOut()), Pool: pool}
+	call := &op.Call{Node: n, Ctx: context.Background(), In: slices.Clone(c.In), Out: make([]*ir.Array, n.NumOut()),
+		Pool: pool}
 	if err := prepare(row, call, c.Consts); err != nil {
 		return call, err
 	}
