@@ -2,6 +2,7 @@ package mcompress
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
@@ -17,6 +18,9 @@ type Decoding struct {
 // NewDecoding begins sequences with a model whose outputs continue some of its inputs: present.0.key and past_key_values.0.key, as exporters name them, or states
 // that Concat or an attention operator appends to. It is an error if the model has none, or inputs that do not follow from token ids.
 func (s *Session) NewDecoding(sequences int) (*Decoding, error) {
+	if s.graph == nil {
+		return nil, errors.New("the session has no graph of one model")
+	}
 	d, err := dataset.NewDecoder(s.graph, int64(sequences), nil)
 	if err != nil {
 		return nil, err

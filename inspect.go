@@ -19,5 +19,8 @@ func Inspect(ctx context.Context, path string) (*inspection.Model, error) {
 
 // Inspect describes the model. It reads the graph, and weights only where two may be equal.
 func (m *Model) Inspect(ctx context.Context) (*inspection.Model, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	return inspect.Model(ctx, m.file, inspect.Options{Workers: Limits{}.threads()})
 }

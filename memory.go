@@ -30,6 +30,9 @@ func PlanMemory(ctx context.Context, path string, o MemoryOptions) (*memoryplan.
 
 // PlanMemory is the function PlanMemory for an open model.
 func (m *Model) PlanMemory(ctx context.Context, o MemoryOptions) (*memoryplan.Plan, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	planned, err := memplan.Model(ctx, m.file, memplan.Options{
 		Workers: o.Workers, Batches: o.Batches, Dims: o.Dims, Budget: o.Budget, Layout: o.Layout, Measure: o.Measure, Plain: o.Plain,
 	})

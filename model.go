@@ -2,6 +2,7 @@ package mcompress
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 
@@ -9,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A Model is an open model. Its weights are read when they are used, so that it must be closed after the last use.
+// A Model is an open model. Its weights are read when they are used, so that it must be closed after the last use. The zero
+// value is none: its methods return errors.
 type Model struct {
 	file   *onnx.File
 	reopen func() (*onnx.File, error) // nil for a file on disk
@@ -43,11 +45,32 @@ func openWith(open func() (*onnx.File, error)) (*Model, error) {
 	return &Model{file: f, reopen: open}, nil
 }
 
-// IR is the graph of the model. Compressing does not change it.
-func (m *Model) IR() *ir.Model { return m.file.Model }
+// errNoModel is a Model that Open, OpenFS or Read did not make.
+var errNoModel = errors.New("the model is not open")
+
+// check is an error for the zero value.
+func (m *Model) check() error {
+	if m == nil || m.file == nil {
+		return errNoModel
+	}
+	return nil
+}
+
+// IR is the graph of the model. Compressing does not change it. It is nil for the zero value.
+func (m *Model) IR() *ir.Model {
+	if m.check() != nil {
+		return nil
+	}
+	return m.file.Model
+}
 
 // Close closes the files of the model.
-func (m *Model) Close() error { return m.file.Close() }
+func (m *Model) Close() error {
+	if m.check() != nil {
+		return nil
+	}
+	return m.file.Close()
+}
 
 // Compress is the function Compress for an open model.
 func (m *Model) Compress(ctx context.Context, out string, steps ...Step) (*Result, error) {
@@ -57,7 +80,9 @@ func (m *Model) Compress(ctx context.Context, out string, steps ...Step) (*Resul
 // Run carries out a request, which has no Models, for an open model. A model that is not a file on disk has no journal: an
 // interrupted run begins anew.
 func (m *Model) Run(ctx context.Context, r Request) (*Result, error) {
-	switch {
+	switch err := m.check(); {
+	case err != nil:
+		return nil, err
 	case len(r.Models) > 0:
 		return nil, fieldErrorf("{Models} is the one that is open")
 	case r.Output == "" && !r.DryRun:

@@ -14,7 +14,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Session runs one model with the embedded engine. Several goroutines may use it.
+// A Session runs one model with the embedded engine. Several goroutines may use it. The zero value is closed.
 type Session struct {
 	running sync.RWMutex // runs hold it for reading
 	closed  bool
@@ -62,6 +62,9 @@ func NewSession(ctx context.Context, path string, o SessionOptions) (*Session, e
 
 // NewSession is the function NewSession for an open model, which must stay open as long as the session.
 func (m *Model) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	var cache *weightcache.Cache
 	if o.WeightCache != "" {
 		cache = &weightcache.Cache{Dir: o.WeightCache, Warn: o.Warning}
@@ -81,7 +84,7 @@ func (l Limits) threads() int { return cmp.Or(max(l.Workers, 0), runtime.GOMAXPR
 func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {
 	s.running.RLock()
 	defer s.running.RUnlock()
-	if s.closed {
+	if s.closed || s.session == nil {
 		return nil, errors.New("the session is closed")
 	}
 	outputs, err := s.session.Run(ctx, inputs, nil)
@@ -101,10 +104,20 @@ func (s *Session) Recycle(outputs ...*ir.Array) {
 }
 
 // Inputs are the inputs of the model, without constants.
-func (s *Session) Inputs() []Port { return ports(s.session.Inputs()) }
+func (s *Session) Inputs() []Port {
+	if s.session == nil {
+		return nil
+	}
+	return ports(s.session.Inputs())
+}
 
 // Outputs are the outputs of the model.
-func (s *Session) Outputs() []Port { return ports(s.session.Outputs()) }
+func (s *Session) Outputs() []Port {
+	if s.session == nil {
+		return nil
+	}
+	return ports(s.session.Outputs())
+}
 
 func ports(of []op.Port) []Port {
 	list := make([]Port, len(of))
@@ -118,7 +131,7 @@ func ports(of []op.Port) []Port {
 func (s *Session) Close() error {
 	s.running.Lock()
 	defer s.running.Unlock()
-	if s.closed {
+	if s.closed || s.session == nil {
 		return nil
 	}
 	s.closed = true

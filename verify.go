@@ -2,6 +2,7 @@ package mcompress
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/report"
@@ -38,6 +39,9 @@ func (r Request) Verify(ctx context.Context) (*Comparison, error) {
 
 // Verify is Request.Verify for open models: other is compared with m. The request has no Models.
 func (m *Model) Verify(ctx context.Context, other *Model, r Request) (*Comparison, error) {
+	if err := errors.Join(m.check(), other.check()); err != nil {
+		return nil, err
+	}
 	if len(r.Models) > 0 {
 		return nil, fieldErrorf("{Models} are those that are open")
 	}
