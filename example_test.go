@@ -122,7 +122,7 @@ func ExampleInspect() {
 }
 
 func ExampleVerify() {
-	v, err := mcompress.Verify(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", mcompress.Data{Path: "fixtures/digits_test.npz"})
+	v, err := mcompress.Verify(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", mcompress.WithData("fixtures/digits_test.npz"))
 	if err != nil {
 		log.Fatal(err)
 	}

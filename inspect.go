@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/report/inspection"
 )
 
-// Inspect describes the model at path.
+// Inspect describes the model at a path or URL.
 func Inspect(ctx context.Context, path string) (*inspection.Model, error) {
-	m, err := Open(path)
+	m, err := OpenContext(ctx, path)
 	if err != nil {
 		return nil, err
 	}

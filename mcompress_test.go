@@ -319,3 +319,27 @@ func TestEvaluatorOfTheLibrary(t *testing.T) {
 		}
 	}
 }
+
+// TestOptionsSetFields gives options and steps in one list, and the ones that Verify takes.
+func TestOptionsSetFields(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.onnx")
+	data := mcompress.WithDataset(mcompress.Data{Path: fixture("digits_test.npz"), Limit: 50})
+	res, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"), out, quantize.DynamicInt8{}, data, mcompress.WithGates(mcompress.MinSQNR(10)), mcompress.WithReports("json"))
+	if err != nil || res.Rejected || len(res.Reports) != 1 || res.Report.Verification.Data.Samples != 50 {
+		t.Fatalf("got %+v, %v", res, err)
+	}
+	c, err := mcompress.Verify(t.Context(), fixture("mlp.onnx"), out, data, mcompress.WithGates(mcompress.MinSQNR(200)))
+	if err != nil || len(c.Outputs) != 1 || c.Passed() {
+		t.Errorf("a gate of 200 dB holds: %+v, %v", c, err)
+	}
+	if _, err := mcompress.Verify(t.Context(), fixture("mlp.onnx"), out, mcompress.WithGates(mcompress.MaxSize(1))); mcompress.ExitCode(err) != mcompress.ExitUsage {
+		t.Errorf("a gate on files: %v", err)
+	}
+	if _, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"), out, nil); mcompress.ExitCode(err) != mcompress.ExitUsage {
+		t.Errorf("nil: %v", err)
+	}
+	var none mcompress.Option
+	if _, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"), out, none, mcompress.WithVerify(false)); err != nil {
+		t.Errorf("a nil option: %v", err)
+	}
+}

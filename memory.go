@@ -18,9 +18,9 @@ type MemoryOptions struct {
 	Plain   bool             // plan without fusions
 }
 
-// PlanMemory computes the memory plan of the model at path without running it.
+// PlanMemory computes the memory plan of the model at a path or URL without running it.
 func PlanMemory(ctx context.Context, path string, o MemoryOptions) (*memoryplan.Plan, error) {
-	m, err := Open(path)
+	m, err := OpenContext(ctx, path)
 	if err != nil {
 		return nil, err
 	}

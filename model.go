@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 )
@@ -17,9 +18,12 @@ type Model struct {
 	reopen func() (*onnx.File, error) // nil for a file on disk
 }
 
-// Open opens the model at path. It reads the graph, not the weights.
-func Open(path string) (*Model, error) {
-	f, err := onnx.Open(path)
+// Open opens the model at a path or URL. It reads the graph, not the weights.
+func Open(path string) (*Model, error) { return OpenContext(context.Background(), path) }
+
+// OpenContext is Open, which ends with ctx.
+func OpenContext(ctx context.Context, path string) (*Model, error) {
+	f, err := remote.OpenModel(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +77,13 @@ func (m *Model) Close() error {
 }
 
 // Compress is the function Compress for an open model.
-func (m *Model) Compress(ctx context.Context, out string, steps ...Step) (*Result, error) {
-	return m.Run(ctx, Request{Output: out, Steps: steps})
+func (m *Model) Compress(ctx context.Context, out string, args ...Argument) (*Result, error) {
+	r, err := requestOf(args)
+	if err != nil {
+		return nil, err
+	}
+	r.Output = out
+	return m.Run(ctx, r)
 }
 
 // Run carries out a request, which has no Models, for an open model. A model that is not a file on disk has no journal: an

@@ -50,12 +50,17 @@ func (o Outcome) Error() error {
 }
 
 // Compress compresses the model at path in and writes it to path out, atomically and with a data file next to it where the
-// model needs one. Without steps it copies the model. It is Request.Run with defaults.
-func Compress(ctx context.Context, in, out string, steps ...Step) (*Result, error) {
-	if out == "" {
+// model needs one. Without steps it copies the model. It is Request.Run for the steps and options.
+func Compress(ctx context.Context, in, out string, args ...Argument) (*Result, error) {
+	r, err := requestOf(args)
+	if err != nil {
+		return nil, err
+	}
+	if out == "" && !r.DryRun {
 		return nil, fieldErrorf("{Output} is empty")
 	}
-	return Request{Models: []string{in}, Output: out, Steps: steps}.Run(ctx)
+	r.Models, r.Output = []string{in}, out
+	return r.Run(ctx)
 }
 
 // Run carries out a request for one model. After an error nothing is written, except for the result that a *RejectedError

@@ -45,9 +45,9 @@ type SessionOptions struct {
 	Memory *MemoryProfile // measures the memory of the session; may be nil
 }
 
-// NewSession opens the model at path to run it.
+// NewSession opens the model at a path or URL to run it.
 func NewSession(ctx context.Context, path string, o SessionOptions) (*Session, error) {
-	m, err := Open(path)
+	m, err := OpenContext(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,17 @@ type Comparison struct {
 func (c *Comparison) Passed() bool { return c.Beyond == "" && report.Passed(c.Gates) }
 
 // Verify runs the models at paths a and b on the same samples and compares their outputs: SQNR, cosine similarity, maximum
-// absolute error and top-1 agreement of each, and the accuracy of both models if the samples have labels.
-func Verify(ctx context.Context, a, b string, d Data) (*Comparison, error) {
-	return Request{Models: []string{a, b}, Data: d}.Verify(ctx)
+// absolute error and top-1 agreement of each, and the accuracy of both models if the samples have labels. It is
+// Request.Verify for the options.
+func Verify(ctx context.Context, a, b string, options ...Option) (*Comparison, error) {
+	r := Request{}
+	for _, o := range options {
+		if o != nil {
+			o(&r)
+		}
+	}
+	r.Models = []string{a, b}
+	return r.Verify(ctx)
 }
 
 // Verify compares the second model of the request with the first one, or the first one alone with the outputs that the data
