@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/report"
 )
 
 func step(t *testing.T, name string, options ...pass.Option) pass.Options {
@@ -341,5 +343,45 @@ func TestOptionsSetFields(t *testing.T) {
 	var none mcompress.Option
 	if _, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"), out, none, mcompress.WithVerify(false)); err != nil {
 		t.Errorf("a nil option: %v", err)
+	}
+}
+
+// TestEachOptionSetsItsField compares requests with options and with fields.
+func TestEachOptionSetsItsField(t *testing.T) {
+	d := mcompress.Data{Path: "test.npz"}
+	for name, c := range map[string]struct {
+		option mcompress.Option
+		want   mcompress.Request
+	}{
+		"WithData":              {mcompress.WithData("test.npz"), mcompress.Request{Data: d}},
+		"WithTestData":          {mcompress.WithTestData(d), mcompress.Request{Verification: mcompress.Verification{Data: d}}},
+		"WithAllowRandomInputs": {mcompress.WithAllowRandomInputs(), mcompress.Request{Verification: mcompress.Verification{AllowRandomInputs: true}}},
+		"WithVerify":            {mcompress.WithVerify(true), mcompress.Request{Verification: mcompress.Verification{Force: true}}},
+		"WithTarget":            {mcompress.WithTarget("ort"), mcompress.Request{Target: "ort"}},
+		"WithReports":           {mcompress.WithReports("json"), mcompress.Request{Reports: mcompress.Reports{Formats: []string{"json"}}}},
+	} {
+		var r mcompress.Request
+		c.option(&r)
+		if !reflect.DeepEqual(r, c.want) {
+			t.Errorf("%s: got %+v", name, r)
+		}
+	}
+}
+
+// TestGatesHaveConstructors compares the gates of the constructors with those that there are.
+func TestGatesHaveConstructors(t *testing.T) {
+	var made []string
+	for _, g := range []mcompress.Gate{
+		mcompress.MinCoverage(1), mcompress.MinRatio(1), mcompress.MaxSize(1), mcompress.MinSQNR(1), mcompress.MinCosine(1), mcompress.MinAgreement(1),
+		mcompress.MaxAccuracyDrop(1), mcompress.MaxMetricDrop(1), mcompress.MaxLatencyRatio(1), mcompress.MaxBaselineSizeRatio(1),
+		mcompress.MaxBaselineMetricDrop(1), mcompress.MaxBaselineLatencyRatio(1),
+	} {
+		if g.Bound != 1 {
+			t.Errorf("%s has the bound %v", g.Name, g.Bound)
+		}
+		made = append(made, g.Name)
+	}
+	if !slices.Equal(made, report.GateNames()) {
+		t.Errorf("got %v, want %v", made, report.GateNames())
 	}
 }

@@ -1,12 +1,6 @@
 package main
 
-import (
-	"context"
-	"flag"
-
-	"github.com/mcompress/mcompress"
-	"github.com/mcompress/mcompress/report"
-)
+import "flag"
 
 // baselineFlag is the flag --baseline.
 type baselineFlag struct {
@@ -27,14 +21,3 @@ func (b *baselineFlag) Set(text string) error {
 
 // String implements flag.Value.
 func (b *baselineFlag) String() string { return b.source }
-
-// load reads the baseline of the gates; nil for none.
-func (b *baselineFlag) load(ctx context.Context, t *tool, command string, r mcompress.Registry, gates []report.Limit) (*report.Baseline, error) {
-	if b.source == "" && b.recorded {
-		return nil, nil
-	}
-	if err := mcompress.CheckBaseline(gates, b.source); err != nil {
-		return nil, err
-	}
-	return mcompress.LoadBaseline(ctx, b.source, b.policy, r, t.events(command))
-}

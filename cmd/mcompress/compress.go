@@ -13,7 +13,6 @@ import (
 	"github.com/mcompress/mcompress/distill"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/profile"
-	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
@@ -22,15 +21,15 @@ import (
 type requestFlags struct {
 	mcompress.Request
 
-	formats mcli.Formats
-	card    cardFlags
-	digest  mcli.Enum
-	target  targetFlag
-	list    listFlags
-	samples *verificationFlags
-	against baselineFlag
-	profile profileFlags
-	options *mcli.MethodOptions // those given of methods; nil for none
+	formats  mcli.Formats
+	card     cardFlags
+	digest   mcli.Enum
+	target   targetFlag
+	list     listFlags
+	samples  *verificationFlags
+	baseline baselineFlag
+	profile  profileFlags
+	options  *mcli.MethodOptions // those given of methods; nil for none
 }
 
 func newRequestFlags() *requestFlags {
@@ -66,7 +65,7 @@ func (w *requestFlags) flags() []cli.Flag {
 	}), w.gateFlags(func(fs *flag.FlagSet) {
 		declareGates(fs, &w.Gates, everyGate)
 		w.samples.declareRandom(fs)
-		w.against.declare(fs)
+		w.baseline.declare(fs)
 	}), group("registry", func(fs *flag.FlagSet) {
 		fs.StringVar(&w.Push, "push", "", "push the result and its reports to `dest`, such as oci://HOST/REPOSITORY:TAG, if all gates held; see mcompress push --help")
 		declareRegistry(fs, &w.Registry, "with --push: "+overwritesTag)
@@ -93,7 +92,7 @@ func (w *requestFlags) request(t *tool, command string, models []string) (mcompr
 	r.Target = w.target.String()
 	r.Reports.Formats, r.Reports.NoDigests, r.Reports.NoErrors = w.formats.Chosen, w.digest.Value == "none", len(w.formats.Chosen) == 0
 	w.card.fill(&r.Reports)
-	r.Baseline, r.BaselineOptional = w.against.source, w.against.policy
+	r.Baseline, r.BaselineOptional = w.baseline.source, w.baseline.policy
 	w.list.fill(&r.List)
 	return r, w.samples.fill(&r.Verification)
 }
@@ -271,12 +270,5 @@ func (t *tool) events(command string) mcompress.Events {
 			}
 		},
 		Progress: t.progress.show,
-	}
-}
-
-// warnOrder warns of steps that should run in another order.
-func (t *tool) warnOrder(command string, steps []pass.Options) {
-	for _, text := range pass.Warnings(steps) {
-		printError(t.stderr, fmt.Errorf("%s: warning: %s", command, text))
 	}
 }

@@ -32,14 +32,6 @@ func (p *profileFlags) check(models []string) error {
 	return nil
 }
 
-// recorder returns a recorder of one training, nil without --profile.
-func (p *profileFlags) recorder() *profile.Recorder {
-	if !p.on {
-		return nil
-	}
-	return profile.New()
-}
-
 // write writes the trace of the training of a model.
 func (p *profileFlags) write(model string, r *profile.Recorder) error {
 	if p.trace == "" || r.Profile() == nil {

@@ -19,9 +19,6 @@ func (r *registryFlags) declare(fs *flag.FlagSet, overwrites string) {
 	declareRegistry(fs, &r.Registry, overwrites)
 }
 
-// connect declares the flags of reading from a registry.
-func (r *registryFlags) connect(fs *flag.FlagSet) { declareConnection(fs, &r.Registry) }
-
 // declareRegistry declares the flags of writing to a registry.
 func declareRegistry(fs *flag.FlagSet, r *mcompress.Registry, overwrites string) {
 	declareConnection(fs, r)

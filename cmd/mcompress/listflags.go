@@ -62,13 +62,3 @@ func (f *listFlags) models(c *cli.Context, args []string) ([]string, error) {
 	}
 	return mcompress.ReadList(c.Context, f.from)
 }
-
-// longName is the name of a flag, of which name may be the short one.
-func longName(name string) string {
-	for long, short := range shorts {
-		if name == short {
-			return long
-		}
-	}
-	return name
-}
