@@ -84,6 +84,7 @@ func Layout(m *ir.Model, name string, o LayoutOptions) *Plan {
 		e := &encoder{strip: o.Strip}
 		p := &Plan{model: m, skel: e.model(m), metadata: e.metadata}
 		p.unnamed = func() *rope { return p.skel }
+		// The encoding above has all sizes and no payload: whether the model fits is known before anything is read.
 		if p.skel.n <= inlineLimit {
 			return p
 		}
@@ -93,6 +94,7 @@ func Layout(m *ir.Model, name string, o LayoutOptions) *Plan {
 	if len(p.data) == 0 || o.DataFiles <= 1 {
 		return p
 	}
+	// Laid out twice: the costs by which payloads are divided are known after they are laid out in one file.
 	d := &dataFiles{of: p.data[0].divide(o.DataFiles)}
 	n := 1
 	for _, file := range d.of {
@@ -111,6 +113,8 @@ func layout(m *ir.Model, strip bool, d *dataFiles) *Plan {
 	if len(d.files[0].parts) > 0 {
 		p.data = d.files
 	}
+	// Encoded only if a journal asks for the digest: the result of an interrupted run holds under any name of the
+	// model.
 	p.unnamed = func() *rope {
 		e := &encoder{data: &dataFiles{of: d.of}, strip: strip}
 		for i := range d.files {
@@ -242,6 +246,7 @@ func (p *Plan) fill(ctx context.Context, set *atomicfile.Set, path string, o Sav
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	// The units of the journal have the layout in their names: an offset alone would fit another model, too.
 	if o.Journal != nil {
 		s.w.layout = p.digest()
 	}
@@ -312,6 +317,7 @@ func (s *Staged) write(ctx context.Context, p *Plan) (err error) {
 // has zeros in place of the missing payloads, and is not to be published.
 func (s *Staged) Seal(ctx context.Context) ([]Written, error) {
 	var ws []Written
+	// Data files before the model file, in which the digest of the source, a late value, is written last.
 	for _, f := range s.files[1:] {
 		if f.state == elsewhere {
 			continue
@@ -325,6 +331,7 @@ func (s *Staged) Seal(ctx context.Context) ([]Written, error) {
 	if s.missing != nil {
 		return ws, errors.Join(error(s.missing), s.files[0].Close())
 	}
+	// The place was laid out with the length of the value, as all offsets after it are written already.
 	for _, g := range s.late {
 		if err := g.fillLate(ctx); err != nil {
 			return nil, err

@@ -51,6 +51,8 @@ func (w *writer) add(g gap) {
 			r = o.Of
 		}
 	}
+	// A recipe with several outputs, such as quantized values, scales and zero points, runs once and fills all their
+	// gaps.
 	if j := w.byRec[r]; r != nil && j != nil {
 		j.gaps, j.size = append(j.gaps, g), j.size+g.part.n
 		return
@@ -78,6 +80,7 @@ func (j *job) cost() int64 {
 func (w *writer) run(ctx context.Context) error {
 	large := w.total / int64(4*w.o.Workers)
 	slices.SortStableFunc(w.jobs, func(a, b *job) int {
+		// The sort is stable, so that the others stay in the order of the file.
 		if a.size <= large && b.size <= large {
 			return 0
 		}
@@ -88,6 +91,7 @@ func (w *writer) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(w.o.Workers)
 	for _, j := range w.jobs {
+		// A job above the budget gets all of it and runs alone; it is never refused.
 		n := min(j.cost(), w.o.Memory)
 		if budget.Acquire(ctx, n) != nil {
 			break // the context ended: Wait has the reason
@@ -108,6 +112,7 @@ func (w *writer) once(ctx context.Context, j *job) error {
 	if w.o.Journal == nil {
 		return w.fill(ctx, j)
 	}
+	// Offset and size identify a gap within a layout, whose digest is in the unit of its file.
 	unit := fmt.Sprintf("payload %s %d %d", j.gaps[0].file.unit, j.gaps[0].off, j.size)
 	known, ok := w.o.Journal.Result(unit)
 	if ok {

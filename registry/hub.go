@@ -27,6 +27,7 @@ const (
 // pushHub writes a folder for `hf upload`: the model card README.md, which is made from the report, configuration, and
 // in "onnx" the model and its reports.
 func pushHub(ctx context.Context, ref Reference, a *Artifact, o Options) (_ *Pushed, err error) {
+	// Made elsewhere and then copied like a download: after an error the repository is as it was.
 	temporary, err := atomicfile.NewFolder("")
 	if err != nil {
 		return nil, err

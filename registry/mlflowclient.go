@@ -308,6 +308,7 @@ func (m *mlflow) download(ctx context.Context, path string, f File, from int64) 
 	}
 	content := &watchedBody{resp.Body, watch}
 	switch {
+	// The server ignored the range: the content begins anew, and so does the digest of the caller.
 	case resp.StatusCode == http.StatusOK:
 		from = 0
 	case resp.StatusCode != http.StatusPartialContent || from == 0:

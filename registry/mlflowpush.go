@@ -26,6 +26,7 @@ func pushMLflow(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pu
 		return nil, err
 	}
 	p := &mlflowPush{mlflow: m, artifact: a, meter: newMeter(a.Size(), o.Progress)}
+	// Everything is read and checked before the first request, so that an artifact that cannot be pushed leaves no run.
 	if err := p.prepare(ctx); err != nil {
 		return nil, err
 	}

@@ -114,9 +114,9 @@ func withContent[R any](columns []column[R], rows []R) []column[R] {
 type table struct {
 	ID, Label string
 	// Of thousands of rows: those outside of the window are not laid out, and widths of columns do not follow from texts.
-	Long      bool
-	Columns   []column[any] // their names and classes
-	Rows      [][]cell
+	Long    bool
+	Columns []column[any] // their names and classes
+	Rows    [][]cell
 }
 
 // newTable has the columns in which a row has text.

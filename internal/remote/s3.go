@@ -48,6 +48,7 @@ type s3Request struct {
 func (c *s3Client) do(ctx context.Context, r s3Request) (*http.Response, error) {
 	resp, err := c.attempt(ctx, r)
 	var status *statusError
+	// Once: a server that names another region each time would be followed for ever.
 	if errors.As(err, &status) && c.learn(r.bucket, status.region) {
 		return c.attempt(ctx, r)
 	}
@@ -165,6 +166,7 @@ func (c *s3Client) xml(ctx context.Context, r s3Request, out any) error {
 	if err := xml.Unmarshal(text, &root); err != nil {
 		return fmt.Errorf("the response is no XML: %w", err)
 	}
+	// The status that this error would have had, so that it is transient as InternalError and SlowDown are.
 	if root.XMLName.Local == "Error" {
 		return &statusError{status: http.StatusInternalServerError, code: root.Code, message: root.Message}
 	}
@@ -222,6 +224,7 @@ func (c *s3Client) keys(ctx context.Context, bucket, prefix, token string) (keys
 		}
 		keys = append(keys, key)
 	}
+	// Without this the rest of the list would be missing without an error.
 	if out.IsTruncated && out.NextContinuationToken == "" {
 		return nil, "", errors.New("the server has more objects, and does not tell how to list them")
 	}

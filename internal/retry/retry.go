@@ -132,6 +132,7 @@ func (s *Series) Wait(ctx context.Context, err error) bool {
 // at most maxWait, and all of it. Without the jitter, clients that a server refused together would all return together.
 func Backoff(first time.Duration, n int) time.Duration {
 	d := min(first<<n, maxWait)
+	// At least half, so that a server that is restarting is not asked again at once.
 	return d/2 + rand.N(d/2+1)
 }
 
@@ -139,6 +140,7 @@ func Backoff(first time.Duration, n int) time.Duration {
 func Do(ctx context.Context, first time.Duration, transient func(error) bool, step func() error) error {
 	for s := NewSeries(first); ; {
 		err := step()
+		// After the end of ctx the error is that of the step, which knows better what was interrupted.
 		if err == nil || ctx.Err() != nil || !transient(err) {
 			return err
 		}
