@@ -130,6 +130,7 @@ func convGrad[T number](g convGradient, c *op.Call) error {
 	}
 	exceeds := c.Bool("exceeds", false)
 	x, w, dy := conv.ImagesOf[T](c.In[0], false), ir.View[T](c.In[1]), conv.ImagesOf[T](c.In[2], false)
+	// The gradient of a transposed convolution with respect to its input is a convolution, and the other way round.
 	if out := op.Opt(c.Out, 0); out != nil {
 		dx := conv.ImagesOf[T](out, exceeds)
 		if g.transposed {
@@ -156,6 +157,7 @@ func channelSums[T number](p *op.Pool, sums []T, x *ir.Array) {
 	planes := planesOf(x)
 	p.Rows(len(sums), grain/max(planes.instances*planes.size, 1), func(from, to int) {
 		for c := from; c < to; c++ {
+			// In float64 and in a fixed order, so that the result does not depend on the number of workers.
 			sum := 0.0
 			for i := range planes.instances {
 				sum += channelSum[T](planes, x, i, c)

@@ -110,10 +110,8 @@ func packSparse(n *op.Node, w *ir.Array, source spmm.Source, values kernel.Spars
 		if own.Scales != nil {
 			own.Scales = part(values.Scales, g, rows)
 		}
-		weights[g] = spmm.Pack(p, rows, depth, func(from,
-			to int) *spmm.Rows {
-			return source(g*rows+from, g*rows+to)
-		}, own)
+		rowsOfGroup := func(from, to int) *spmm.Rows { return source(g*rows+from, g*rows+to) }
+		weights[g] = spmm.Pack(p, rows, depth, rowsOfGroup, own)
 	}
 	return weights
 }

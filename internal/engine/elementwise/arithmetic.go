@@ -40,6 +40,7 @@ func unexpected(c *op.Call, dt ir.DType) error {
 
 // arithmetic returns the loops of an operator by its name.
 func arithmetic[T number](n *op.Node) binaryLoops[T, T] {
+	// Vector kernels exist for float32 only.
 	if f, ok := any(kernels[n.ID.Type]).(binaryLoops[T, T]); ok && f.vv != nil {
 		return f
 	}
@@ -96,6 +97,7 @@ func mul[T number](dst, a, b []T) {
 func prelu[T number](dst, x, slope []T) {
 	x, slope = x[:len(dst)], slope[:len(dst)]
 	for i, v := range x {
+		// NaN and -0 pass unchanged.
 		if v < 0 {
 			v *= slope[i]
 		}

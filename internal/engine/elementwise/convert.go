@@ -83,6 +83,7 @@ func container(dt ir.DType) ir.DType {
 // between converts between types that Go has, nil if they are the same. before means that the result will be rounded
 // again.
 func between(from, to ir.DType, before bool) stage {
+	// Integers of one width wrap around, so their bits are the same.
 	if from != to && (block.Ints | block.Bool).Has(from) && block.Ints.Has(to) && from.Bits() == to.Bits() {
 		return copying(from)
 	}
@@ -92,6 +93,7 @@ func between(from, to ir.DType, before bool) stage {
 	case ir.Float:
 		return outOfFloat[float32](to)
 	case ir.Double:
+		// Rounded to odd, so that the second rounding, to a narrower type, is that of the double.
 		if before && to == ir.Float {
 			return loop(toOdd)
 		}

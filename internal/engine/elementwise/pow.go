@@ -53,6 +53,7 @@ func powWork(_ *op.Node, in []*ir.Array, workers int) int64 {
 func runPow(c *op.Call) error {
 	base, exponent := powTypes(c.In[0].DType, c.In[1].DType)
 	spare := c.Work[c.Pool.Workers()*zipBytes:]
+	// Both operands have one of few types then, so that there is not a loop for each pair.
 	x, spare := converted(c, c.In[0], base, spare)
 	y, _ := converted(c, c.In[1], exponent, spare)
 	switch to := c.Out[0].DType; {
@@ -60,15 +61,11 @@ func runPow(c *op.Call) error {
 		least := int64(-1) << (to.Bits() - 1)
 		return zip(c, x, y, binaryLoops[int64, int64]{vv: each(func(a, b int64) int64 { return intPow(a, b, least) })})
 	case to == ir.Int32:
-		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a,
-			b float64) int64 {
-			return int64(truncate32(math.Pow(a, b)))
-		})})
+		pow := func(a, b float64) int64 { return int64(truncate32(math.Pow(a, b))) }
+		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(pow)})
 	case to == ir.Int64:
-		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(func(a,
-			b float64) int64 {
-			return truncate64(math.Pow(a, b))
-		})})
+		pow := func(a, b float64) int64 { return truncate64(math.Pow(a, b)) }
+		return zip(c, x, y, binaryLoops[float64, int64]{vv: each(pow)})
 	case to == ir.Double:
 		return zip(c, x, y, binaryLoops[float64, float64]{vv: each(math.Pow), vs: power(math.Pow)})
 	}
@@ -89,6 +86,7 @@ func converted(c *op.Call, a *ir.Array, dt ir.DType, spare []byte) (*ir.Array, [
 // singlePow is math.Pow rounded, in a fifth of its time for ordinary arguments: within the range of float32 the product
 // has an error below 2^-46.
 func singlePow(a, b float32) float32 {
+	// The exceptional cases of pow are those of C, which math.Pow has.
 	if a > 0 && a <= math.MaxFloat32 && a != 1 {
 		return float32(math.Exp(float64(b) * math.Log(float64(a))))
 	}

@@ -48,6 +48,7 @@ func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node)
 	if a.at == nil {
 		a.at = a.positions()
 	}
+	// Once, before the first consumer: restoring for each of them would repeat the work.
 	first := earliest(uses, a.at)
 	stored = store(v)
 	a.Graph().InsertBefore(v.Producer().Next(), stored)
@@ -109,6 +110,7 @@ func (a *Activations) cloneNode(n *ir.Node, in []*ir.Value, before *ir.Node) *ir
 	}
 	made.SetOutputs(outs...)
 	g.InsertBefore(before, made)
+	// Positions are of another graph now.
 	a.at = nil
 	a.copies[made] = n
 	a.recomputed += nodeWork(a.Tape, n)

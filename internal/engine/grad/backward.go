@@ -22,11 +22,13 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 	for _, p := range t.Params {
 		params[p.Value] = true
 	}
+	// In reverse order, the gradient of a result is complete when its producer is reached.
 	for _, n := range slices.Backward(t.forward) {
 		last := t.Graph().Last()
 		if err := t.inputGradients(n); err != nil {
 			return fmt.Errorf("%s: %w", n.Place(), err)
 		}
+		// All nodes that the rule of n added: rules need not know of names.
 		for made := last.Next(); made != nil; made = made.Next() {
 			t.gradients.name(made, n, params)
 		}
@@ -34,6 +36,7 @@ func (t *Tape) Backward(seeds map[*ir.Value]*ir.Value) error {
 	for _, p := range t.Params {
 		p.Grad = t.gradients.sums[p.Value]
 	}
+	// After all gradients exist: which results the backward pass reads is known only then.
 	t.storeBases()
 	if !t.plain {
 		t.storeMasks()
@@ -61,6 +64,7 @@ func (t *Tape) inputGradients(n *ir.Node) error {
 			some = some || dy[i] != nil
 		}
 	}
+	// No gradient reaches n, or no input of n depends on a parameter.
 	if !some || !slices.ContainsFunc(n.Inputs(), t.Needs) {
 		return nil
 	}

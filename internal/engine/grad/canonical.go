@@ -46,6 +46,7 @@ func (t *Tape) rewrite(stage []rewrite) bool {
 	done := false
 	for _, n := range slices.Collect(t.Graph().Nodes()) {
 		for _, r := range stage {
+			// An earlier match of the stage may have removed n.
 			if n.Graph() != nil && is(n, r.domain, r.typ) && r.apply(t, n) {
 				done = true
 			}

@@ -59,11 +59,13 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
 	if o.Bare && o.Append == nil {
 		return t, nil
 	}
+	// One stage at a time, as patterns of the next one need the types of its results.
 	for t.canonical() {
 		if err := t.infer(ctx, o.Inputs); err != nil {
 			return nil, err
 		}
 	}
+	// To the canonical graph: losses on attention refer to the fused operator.
 	if o.Append != nil {
 		if err := o.Append(t); err != nil {
 			return nil, err
@@ -79,6 +81,7 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
 	if err := t.applyForwardRules(); err != nil {
 		return nil, err
 	}
+	// Last, as forward rules replace nodes.
 	t.markNeeds()
 	return t, nil
 }
@@ -200,6 +203,7 @@ func (c *copier) value(v *ir.Value) *ir.Value {
 	if v == nil {
 		return nil
 	}
+	// Constants are copied where they are first used, so that unused ones are left out.
 	if made, ok := c.values[v]; ok || v.Initializer() == nil {
 		return made
 	}

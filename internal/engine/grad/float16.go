@@ -60,6 +60,7 @@ func (h *float16Storage) choose(minBytes int64, except map[string]bool, params [
 			case v == nil || weights[v]:
 			case h.isSupported(v, minBytes):
 				h.chosen[v] = true
+			// Copies that recomputation adds have the name of their original: both are stored alike.
 			case h.types[v].Name != "":
 				refused[h.types[v].Name] = true
 			}

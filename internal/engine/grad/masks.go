@@ -50,6 +50,7 @@ func (t *Tape) storeMasks() {
 			}
 		}
 	}
+	// Masks are part of the forward pass, at their place in its order.
 	t.forward = t.forward[:0]
 	for n := range t.Graph().Nodes() {
 		if forward[n] {

@@ -24,6 +24,7 @@ func (a *Activations) Recompute(segments []Segment) {
 			r.segment[n] = i
 		}
 	}
+	// From the last: its results are needed first in the backward pass.
 	for _, s := range slices.Backward(segments) {
 		r.recompute(a.Tape.forward[s.From:s.To])
 	}
@@ -81,6 +82,7 @@ func (r *recomputation) isStored(v *ir.Value) bool {
 func (r *recomputation) replace(v *ir.Value, before *ir.Node) {
 	made := r.copied(v, before)
 	for _, u := range usesOutside(v, r.forward) {
+		// Copies that were added meanwhile read the stored value.
 		if _, old := r.at[u.Node]; old {
 			u.Node.SetInput(u.Index, made)
 		}

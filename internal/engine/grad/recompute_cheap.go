@@ -31,6 +31,7 @@ func (a *Activations) RecomputeCheap() {
 			chosen = append(chosen, v)
 		}
 	}
+	// After the choice, which depends on positions and consumers before any copy.
 	for _, v := range chosen {
 		r.replace(v)
 	}

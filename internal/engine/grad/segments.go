@@ -81,6 +81,7 @@ func (p Profile) Even(k int) []Segment {
 	for _, b := range p.Kept {
 		total += b
 	}
+	// With the exact share as the limit there may be many more than k.
 	for _, slack := range []float64{1, 1.25, 1.5, 2, 4} {
 		most := int64(float64(total) / float64(max(1, k)) * slack)
 		if s, ok := p.cut(most); ok && len(s) < k+k/2 {

@@ -104,6 +104,8 @@ func (c *chunks) work(workers int) int64 {
 		}
 		most = max(most, size)
 	}
+	// Elements are independent, so workers have chunks of their own; chunks of images are computed one by one by all
+	// workers.
 	if c.flat {
 		return most * int64(workers)
 	}
@@ -140,6 +142,7 @@ func (c *chunks) inBlocks() func(y []float32, in [2][]float32) {
 
 func (c *chunks) run(call *op.Call) error {
 	c.in = call.In
+	// Elementwise: a block in the cache is widened, computed and narrowed in one pass.
 	if f := c.inBlocks(); f != nil {
 		inBlocks(call, c.n, f)
 		return nil

@@ -66,6 +66,7 @@ func (k *kind) layerOfType(dt ir.DType, n *op.Node, in []*ir.Array) (*layer, err
 		got[i] = a
 	}
 	x, w, r := got[0].Shape, got[1].Shape, got[2].Shape
+	// DynamicQuantizeLSTM has W and R transposed.
 	if k.quantized {
 		w, r = []int64{w[0], w[2], w[1]}, []int64{r[0], r[2], r[1]}
 	}

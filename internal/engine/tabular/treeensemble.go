@@ -63,6 +63,7 @@ func (e *ensemble) arrayNodes(n *op.Node) error {
 	e.nodes = make([]node, count)
 	set := 0
 	for i, m := range modes {
+		// The mode becomes an index of a table.
 		if !(m >= 0 && m <= float64(branchMember)) { // also for NaN
 			return fmt.Errorf("unknown node mode %v", m)
 		}
@@ -117,6 +118,7 @@ func (e *ensemble) children(n *op.Node) error {
 		for side, child := range []*int32{&e.nodes[i].yes, &e.nodes[i].no} {
 			at := ids[side][i]
 			if leafs[side][i] != 0 {
+				// Leaves follow the nodes in one list.
 				at += int64(count)
 			} else if at >= int64(count) {
 				return fmt.Errorf("node %d is out of range for %d nodes", at, count)

@@ -94,7 +94,9 @@ func updateWork(n *op.Node, in []*ir.Array, _ int) int64 {
 
 func (u update) run(c *op.Call) error {
 	h := hyperOf(c.In[len(c.In)-1])
+	// Of the gradient times its factor, which is not written back.
 	squares := float32(sumOfSquares(c, c.In[1]) * h.factor * h.factor)
+	// An overflow of float16 gradients: the step is skipped, and the caller sees the sum.
 	if x := float64(squares); !math.IsInf(x, 0) && !math.IsNaN(x) {
 		u.step(c, h)
 		limitNorms(c)
@@ -117,6 +119,7 @@ func (u update) step(c *op.Call, h hyper) {
 			b := batch{w: w[at : at+n], g: buffer[0][:n], states: [2][]float32{buffer[1][:n], buffer[2][:n]}}
 			kernel.MulScalar(b.g, g[at:at+n], float32(h.factor))
 			states.load(at, &b.states)
+			// Before the rule, as momentum would move pruned weights away from 0.
 			if keep {
 				b.clearPruned()
 			}
