@@ -39,7 +39,7 @@ test: $(environment) $(mlflow) .s3/versitygw
 # The inner loop, less than a minute: graphs, facts about operators, operators of the engine, flags and some commands as a user runs them.
 fast := ./ir ./ir/operator ./pass ./internal/cli ./internal/pack ./internal/journal ./internal/memory ./prune/internal/... \
   ./internal/engine/op ./internal/engine/elementwise ./internal/engine/reduce ./internal/engine/movement ./internal/engine/linear ./internal/dev/lint
-fast_commands := (Help|Flags|Scripts)/(quantize|prune|sparse|inspect|verify|usage)$$$$
+fast_commands := (Help|Flags|Scripts)/(quantize|prune|sparse|inspect|verify|usage)$$
 
 test-fast: $(environment)
 	$(go_test) -short $(fast)
