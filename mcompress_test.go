@@ -194,8 +194,10 @@ func TestInvalidRequestsAreErrors(t *testing.T) {
 		"report":        {func(r *mcompress.Request) { r.Reports.Formats = []string{"pdf"} }, []string{"Reports.Formats"}},
 		"unknown gate":  {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{{Name: "min-luck"}} }, []string{"Gates"}},
 		"random inputs": {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{mcompress.MinSQNR(1)} }, []string{"Gates.min-sqnr", "Data", "Verification.AllowRandomInputs"}},
-		"data options":  {func(r *mcompress.Request) { r.Data = mcompress.Data{Path: fixture("digits_test.npz"), Fill: []string{"a"}} }, nil},
-		"no data":       {func(r *mcompress.Request) { r.Data.Mean = []float64{1} }, []string{"Data.Mean", "Data"}},
+		"data options": {func(r *mcompress.Request) {
+			r.Data = mcompress.Data{Path: fixture("digits_test.npz"), Fill: []string{"a"}}
+		}, nil},
+		"no data": {func(r *mcompress.Request) { r.Data.Mean = []float64{1} }, []string{"Data.Mean", "Data"}},
 		"gate without run": {func(r *mcompress.Request) {
 			r.Verification.Skip, r.Gates = true, []mcompress.Gate{mcompress.MinSQNR(1)}
 		}, []string{"Gates.min-sqnr", "Verification.Skip"}},
