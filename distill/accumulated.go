@@ -12,8 +12,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An accumulatedUpdate updates weights by accumulated gradients, in graphs of its own: one for all weights, or one per weight if optimizer
-// states are on disk, so that those of one weight at a time are in memory.
+// An accumulatedUpdate updates weights by accumulated gradients, in graphs of its own: one for all weights, or one per
+// weight if optimizer states are on disk, so that those of one weight at a time are in memory.
 type accumulatedUpdate struct {
 	norm   *updateGraph // computes hyperparameters with gradient clipping; nil without
 	graphs []*updateGraph

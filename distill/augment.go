@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An augmenter changes training images randomly, for teacher and student alike. It runs in the loaders: images depend on the step and their
-// position in it only, not on micro-batches.
+// An augmenter changes training images randomly, for teacher and student alike. It runs in the loaders: images depend
+// on the step and their position in it only, not on micro-batches.
 type augmenter struct {
 	input string // of the model
 	image image
@@ -20,7 +20,8 @@ type augmenter struct {
 	all   []augmentation
 }
 
-// An image is the planes of one sample: height × width pixels of a number of bytes, which is that of all channels if these are the last axis.
+// An image is the planes of one sample: height × width pixels of a number of bytes, which is that of all channels if
+// these are the last axis.
 type image struct{ height, width, pixel int }
 
 // An augmentation changes one sample in place.
@@ -87,7 +88,8 @@ func imageOf(batch ir.Spec, layout dataset.Layout) (image, error) {
 	return m, nil
 }
 
-// from returns the change of the micro-batches of an iteration that starts with a step, each of this number of samples; nil without augmentations.
+// from returns the change of the micro-batches of an iteration that starts with a step, each of this number of samples;
+// nil without augmentations.
 func (a *augmenter) from(step, batch int) func(*dataset.Batch) error {
 	if a == nil {
 		return nil

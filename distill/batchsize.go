@@ -12,8 +12,9 @@ import (
 // probeBatch is the batch size that tests whether a model supports batches of other sizes than declared.
 const probeBatch = 3
 
-// supportsDynamicBatch reports whether the model runs on other batch sizes than declared. Constant batch sizes in Reshape are rewritten if that
-// does not change the outputs per sample; a plan, which does not run the model, assumes that it does not.
+// supportsDynamicBatch reports whether the model runs on other batch sizes than declared. Constant batch sizes in
+// Reshape are rewritten if that does not change the outputs per sample; a plan, which does not run the model, assumes
+// that it does not.
 func (l *loader) supportsDynamicBatch(ctx context.Context) (bool, error) {
 	if l.runsProbeBatch(ctx, nil) {
 		return true, nil

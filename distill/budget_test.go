@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// TestLimitOfThePlan: a process that does nothing else is limited to the plan until the training ends; other processes are not.
+// TestLimitOfThePlan: a process that does nothing else is limited to the plan until the training ends; other processes
+// are not.
 func TestLimitOfThePlan(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	for _, alone := range []bool{false, true} {

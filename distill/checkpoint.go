@@ -15,8 +15,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A checkpoint of training is a zip archive of stored entries: state.json, the bytes of each weight, running statistic and optimizer state, and
-// snapshots of the weights.
+// A checkpoint of training is a zip archive of stored entries: state.json, the bytes of each weight, running statistic
+// and optimizer state, and snapshots of the weights.
 type checkpoint struct {
 	identity  identity // of the training
 	graphs    *graphBuilder

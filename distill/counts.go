@@ -10,8 +10,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A loss is the mean over what it counts: samples, labels, or tokens without padding. A step of several micro-batches is that of its whole batch: the loss of
-// each is weighted by the fraction of the step's count that the micro-batch has. Counts of all samples of a step are thus known before its first micro-batch.
+// A loss is the mean over what it counts: samples, labels, or tokens without padding. A step of several micro-batches
+// is that of its whole batch: the loss of each is weighted by the fraction of the step's count that the micro-batch
+// has. Counts of all samples of a step are thus known before its first micro-batch.
 
 // counted returns how many of what a target counts sample i of a batch has.
 func (t target) counted(b *dataset.Batch, i int) (n float64) {

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// addDropout adds dropout after the activation functions that linear layers consume. It returns the name of the input for the numbers of the step and of its micro-batch.
+// addDropout adds dropout after the activation functions that linear layers consume. It returns the name of the input
+// for the numbers of the step and of its micro-batch.
 func addDropout(tape *grad.Tape, ratio float64, seed uint64) string {
 	g := tape.Graph()
 	counter := tape.Input("step", ir.Int64, 2)

@@ -32,8 +32,9 @@ type scored struct {
 	target int // of the teacher's scores; -1 for labels
 }
 
-// An evaluation is a result on the validation set. Agreement is the fraction of samples, or of labels or tokens, whose largest score is that of the label, or
-// that of the teacher without labels; NaN without class scores. Metric is nil if the options have none.
+// An evaluation is a result on the validation set. Agreement is the fraction of samples, or of labels or tokens, whose
+// largest score is that of the label, or that of the teacher without labels; NaN without class scores. Metric is nil if
+// the options have none.
 type evaluation struct {
 	loss, agreement float64
 	metric          *metric.Score
@@ -92,7 +93,8 @@ func (b *graphBuilder) evaluatorOf(ctx context.Context, samples []int, batch int
 	return e, nil
 }
 
-// scored returns the outputs that labels belong to; without labels those that are compared with the scores of a teacher.
+// scored returns the outputs that labels belong to; without labels those that are compared with the scores of a
+// teacher.
 func (b *graphBuilder) scored(targets []target) (list []scored) {
 	if b.settings.Loss == noLoss {
 		return nil
@@ -206,8 +208,8 @@ func (v evaluation) compare(w evaluation) int {
 	return cmp.Or(cmp.Compare(v.score(), w.score()), cmp.Compare(v.loss, w.loss))
 }
 
-// agreement counts the rows of scores y of a batch, and those whose largest score is that of the label, or of the teacher. Rows without a label and padding
-// do not count.
+// agreement counts the rows of scores y of a batch, and those whose largest score is that of the label, or of the
+// teacher. Rows without a label and padding do not count.
 func (s scored) agreement(b *dataset.Batch, y *ir.Array, targets []target, arrays []*ir.Array) (right, all int) {
 	got, counts := argMax(y, s.head.axis), func(int) bool { return true }
 	var want []int64

@@ -10,9 +10,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A fakeQuant is the fake quantization of QAT: training computes with the dequantized values of weights and activations, and gradients use the
-// straight-through estimator (Jacob et al. 2018, arXiv:1712.05877, section 3). The quantization step that follows computes these values on a
-// copy of the model, so that they are the ones that it finally stores.
+// A fakeQuant is the fake quantization of QAT: training computes with the dequantized values of weights and
+// activations, and gradients use the straight-through estimator (Jacob et al. 2018, arXiv:1712.05877, section 3). The
+// quantization step that follows computes these values on a copy of the model, so that they are the ones that it
+// finally stores.
 type fakeQuant struct {
 	step        pass.Options
 	dryRun      bool                          // nothing will be trained
@@ -51,8 +52,8 @@ func newFakeQuant(s *pass.Step, o *settings) (*fakeQuant, error) {
 	return nil, pass.OptionErrorf("--qat %s: no quantization step of that name follows this step; add it, with its options", method)
 }
 
-// observe runs the quantization step on m, a copy of the trained model, and records how it quantizes weights and activations. params are
-// the parameters by their names in m.
+// observe runs the quantization step on m, a copy of the trained model, and records how it quantizes weights and
+// activations. params are the parameters by their names in m.
 func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, params map[string]*parameter) (err error) {
 	e := ir.NewEval(env.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
@@ -67,7 +68,8 @@ func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, 
 	return f.observeActivations(ctx, s)
 }
 
-// observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is, is kept in float.
+// observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is,
+// is kept in float.
 func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.Row, params map[string]*parameter) error {
 	for _, w := range f.weights {
 		w.tensor = nil

@@ -22,15 +22,16 @@ func edgeOf(n *ir.Node, i int) edge {
 	return edge{n.Outputs[0].Name, i}
 }
 
-// A fakeQuantActivation is scale, zero point and range of a statically quantized activation, as inputs of training graphs.
+// A fakeQuantActivation is scale, zero point and range of a statically quantized activation, as inputs of training
+// graphs.
 type fakeQuantActivation struct {
 	scale, zero               *ir.Array
 	low, high                 *ir.Array // the clipping range
 	initialScale, initialZero []byte
 }
 
-// observeActivations records scale and zero point of the activations between QuantizeLinear and DequantizeLinear. An activation that is no longer
-// quantized keeps its initial ones.
+// observeActivations records scale and zero point of the activations between QuantizeLinear and DequantizeLinear. An
+// activation that is no longer quantized keeps its initial ones.
 func (f *fakeQuant) observeActivations(ctx context.Context, step *pass.Step) error {
 	for _, a := range f.activations {
 		a.set(a.initialScale, a.initialZero)

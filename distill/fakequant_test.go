@@ -57,7 +57,8 @@ func quantizer(t *testing.T, text string) pass.Options {
 	return step
 }
 
-// varied returns a model with weights of MatMul and Gemm, transposed and not, Conv and Gather, some with incomplete blocks.
+// varied returns a model with weights of MatMul and Gemm, transposed and not, Conv and Gather, some with incomplete
+// blocks.
 func varied() *ir.Model {
 	r := rand.New(rand.NewPCG(4, 9))
 	m := ir.NewModel()

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// hint compares hidden states, by a projection of the student's where widths differ (Romero et al., FitNets, 2015, arXiv:1412.6550).
+// hint compares hidden states, by a projection of the student's where widths differ (Romero et al., FitNets, 2015,
+// arXiv:1412.6550).
 func (f featureFinder) hint(from, to selector) feature {
 	v, u := from(f.student), to(f.teacher)
 	axis := f.student.channels(v)
@@ -29,8 +30,8 @@ func (f featureFinder) hint(from, to selector) feature {
 	return x
 }
 
-// transfer compares attention maps of channels: sums of squares over the channels, as vectors of length 1. The loss is the squared distance
-// (Zagoruyko and Komodakis, Paying More Attention to Attention, 2017, arXiv:1612.03928).
+// transfer compares attention maps of channels: sums of squares over the channels, as vectors of length 1. The loss is
+// the squared distance (Zagoruyko and Komodakis, Paying More Attention to Attention, 2017, arXiv:1612.03928).
 func (f featureFinder) transfer(from, to selector) feature {
 	n := positions(f.student.tape.Shape(from(f.student)))
 	maps := func(of selector) selector {
@@ -45,7 +46,8 @@ func (f featureFinder) transfer(from, to selector) feature {
 	return feature{kind: attention, weight: float64(n), of: f.of, student: maps(from), teacher: maps(to)}
 }
 
-// positions returns the number of positions of images, or of what has a batch axis, channels and further axes; 1 for less.
+// positions returns the number of positions of images, or of what has a batch axis, channels and further axes; 1 for
+// less.
 func positions(shape []int64) int64 {
 	n := int64(1)
 	for i := 2; i < len(shape); i++ {
@@ -54,8 +56,8 @@ func positions(shape []int64) int64 {
 	return n
 }
 
-// probabilities compares the attention probabilities of layers: the squared distance between the distributions of each query (Jiao et al.,
-// TinyBERT, 2020, arXiv:1909.10351, section 3.1). Different numbers of heads are averaged.
+// probabilities compares the attention probabilities of layers: the squared distance between the distributions of each
+// query (Jiao et al., TinyBERT, 2020, arXiv:1909.10351, section 3.1). Different numbers of heads are averaged.
 func (f featureFinder) probabilities(i, j int) featureList {
 	a, b := f.student.attentions[i], f.teacher.attentions[j]
 	if a.Queries != b.Queries || a.Keys != b.Keys {
@@ -100,9 +102,10 @@ func tokenVectors(of selector) vectors {
 	}
 }
 
-// relation compares scaled products of the vectors of tokens with each other: the divergence between the softmax of the teacher's and that of the
-// student's (Wang et al., MiniLM, 2020, arXiv:2002.10957, and MiniLMv2, 2021, arXiv:2012.15828). Widths may differ, since both have the same number
-// of relation heads: that of the teacher's heads if it divides both widths.
+// relation compares scaled products of the vectors of tokens with each other: the divergence between the softmax of the
+// teacher's and that of the student's (Wang et al., MiniLM, 2020, arXiv:2002.10957, and MiniLMv2, 2021,
+// arXiv:2012.15828). Widths may differ, since both have the same number of relation heads: that of the teacher's heads
+// if it divides both widths.
 func (f featureFinder) relation(from, to vectors) feature {
 	_, a := from(f.student)
 	_, b := to(f.teacher)
@@ -133,7 +136,8 @@ func (s *structure) heads() int64 {
 	return s.attentions[0].Heads
 }
 
-// visible returns 1 for tokens and 0 for padding, [batch or 1, tokens]; nil without self-attention that has a mask of this form.
+// visible returns 1 for tokens and 0 for padding, [batch or 1, tokens]; nil without self-attention that has a mask of
+// this form.
 func (s *structure) visible() *ir.Value {
 	if s.padding == nil && len(s.attentions) > 0 && s.attentions[0].Queries == s.attentions[0].Keys {
 		s.padding = s.attentions[0].VisibleKeys()
@@ -141,8 +145,8 @@ func (s *structure) visible() *ir.Value {
 	return s.padding
 }
 
-// withoutPadding sets the rows of padding to 0 if masked is set, so that they do not count. before and after are the axes of v around that of
-// tokens.
+// withoutPadding sets the rows of padding to 0 if masked is set, so that they do not count. before and after are the
+// axes of v around that of tokens.
 func (s *structure) withoutPadding(v *ir.Value, masked bool, axes ...int64) *ir.Value {
 	if !masked {
 		return v

@@ -20,8 +20,8 @@ const (
 
 var featureKinds = []string{hints, attention, relations}
 
-// A feature is an intermediate value of the student that is compared with one of a teacher. Both are computed by nodes appended to the canonical
-// graphs.
+// A feature is an intermediate value of the student that is compared with one of a teacher. Both are computed by nodes
+// appended to the canonical graphs.
 type feature struct {
 	kind             string // key of losses
 	weight           float64
@@ -57,7 +57,8 @@ func (l *loader) features(ctx context.Context, teachers []*ir.Model) (featureLis
 	return l.settings.findFeatures(found[0], found[1:])
 }
 
-// findFeatures returns the features of --features and --match. Each kind of --features has the weight of --feature-weight, divided equally.
+// findFeatures returns the features of --features and --match. Each kind of --features has the weight of
+// --feature-weight, divided equally.
 func (s *settings) findFeatures(student *structure, teachers []*structure) (fs featureList, err error) {
 	weights, err := s.teacherWeights()
 	if err != nil {
@@ -87,8 +88,8 @@ func (s *settings) findFeatures(student *structure, teachers []*structure) (fs f
 	return fs, err
 }
 
-// featureKinds returns the kinds of --features. Where nothing but features is trained and none are given, they are hidden states and attention, as far
-// as student and teachers have them.
+// featureKinds returns the kinds of --features. Where nothing but features is trained and none are given, they are
+// hidden states and attention, as far as student and teachers have them.
 func (s *settings) featureKinds(student *structure, teachers []*structure) []string {
 	if len(s.Features) > 0 || len(s.Match) > 0 || s.Loss != noLoss {
 		return s.Features
@@ -137,7 +138,8 @@ func (s *settings) matched(student *structure, teachers []*structure) (fs featur
 	return fs, nil
 }
 
-// ofStudent returns what appends the features of the student, with their projections, to its canonical graph; nil without features.
+// ofStudent returns what appends the features of the student, with their projections, to its canonical graph; nil
+// without features.
 func (fs featureList) ofStudent() func(*grad.Tape) error {
 	return fs.appending(func(f feature) selector { return f.student })
 }

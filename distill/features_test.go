@@ -12,8 +12,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// encoder returns a transformer of layers of attention and of tanh, whose weights are the projection of the input, and for each layer those of
-// queries, keys, values and outputs of attention and those of two layers of units. Its inputs are x, [N, 4, 3], and the mask, [N, 4].
+// encoder returns a transformer of layers of attention and of tanh, whose weights are the projection of the input, and
+// for each layer those of queries, keys, values and outputs of attention and those of two layers of units. Its inputs
+// are x, [N, 4, 3], and the mask, [N, 4].
 func encoder(dt ir.DType, heads int64, weights ...[]float64) *ir.Model {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets = 9, []ir.Opset{{Version: 17}}
@@ -73,7 +74,8 @@ func payload(dt ir.DType, x ...float64) ir.Mem {
 	return ir.Floats(single...)
 }
 
-// convolutions returns a network of two convolutions of 3×3, the second after MaxPool, and GlobalAveragePool. Its input is x, [N, 2, 6, 6].
+// convolutions returns a network of two convolutions of 3×3, the second after MaxPool, and GlobalAveragePool. Its input
+// is x, [N, 2, 6, 6].
 func convolutions(dt ir.DType, weights ...[]float64) *ir.Model {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets = 9, []ir.Opset{{Version: 17}}
@@ -123,8 +125,8 @@ func readFeatures(t *testing.T) (r recordedFeatures) {
 	return r
 }
 
-// TestFeaturesEqualPyTorch: losses and gradients of features are those of PyTorch, of transformers of different depth, width and heads, and of
-// convolutional networks of different width. The weights of the projections are recorded, too.
+// TestFeaturesEqualPyTorch: losses and gradients of features are those of PyTorch, of transformers of different depth,
+// width and heads, and of convolutional networks of different width. The weights of the projections are recorded, too.
 func TestFeaturesEqualPyTorch(t *testing.T) {
 	r := readFeatures(t)
 	for _, c := range r.Losses {

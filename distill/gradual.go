@@ -11,14 +11,15 @@ import (
 
 // Gradual is the options of pruning in steps.
 type Gradual struct {
-	// Schedule is the amount after each pruning step: cubic, the default (most in the first steps), linear or constant (all in the first step).
+	// Schedule is the amount after each pruning step: cubic, the default (most in the first steps), linear or constant
+	// (all in the first step).
 	Schedule string `flag:"schedule" default:"cubic" enum:"cubic,linear,constant" usage:"pruning 'schedule', the amount after each pruning step: cubic (most in the first steps), linear, constant (all in the first step)"`
 	// Steps is the number of pruning steps, with training after each; 0 for 10.
 	Steps int `flag:"steps" default:"10" usage:"'number' of pruning steps, with training after each"`
 }
 
-// pruningSchedules return the fraction of the final amount after a fraction of the steps. Cubic is the one of Zhu and Gupta (To prune, or not
-// to prune, 2017, arXiv:1710.01878, section 3).
+// pruningSchedules return the fraction of the final amount after a fraction of the steps. Cubic is the one of Zhu and
+// Gupta (To prune, or not to prune, 2017, arXiv:1710.01878, section 3).
 var pruningSchedules = map[string]func(t float64) float64{
 	"cubic":    func(t float64) float64 { return 1 - (1-t)*(1-t)*(1-t) },
 	"linear":   func(t float64) float64 { return t },
@@ -61,7 +62,8 @@ func (p *Pruning) String() string {
 	return strings.Join(words, " ")
 }
 
-// SelectsWeights reports whether an option of that name selects weights, which is an option of the step and not of its pruning method.
+// SelectsWeights reports whether an option of that name selects weights, which is an option of the step and not of its
+// pruning method.
 func SelectsWeights(option string) bool {
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	pass.Declare(fs, &pass.Selection{})

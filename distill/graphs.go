@@ -143,8 +143,8 @@ func (b *graphBuilder) trainingChange(ctx context.Context, st *step) func(*grad.
 	}
 }
 
-// evaluationChange returns the deterministic changes of the forward graph: masks, fake quantization and rewritten batch sizes. It adds the
-// arrays of new inputs to those that st feeds.
+// evaluationChange returns the deterministic changes of the forward graph: masks, fake quantization and rewritten batch
+// sizes. It adds the arrays of new inputs to those that st feeds.
 func (b *graphBuilder) evaluationChange(ctx context.Context, st *step) func(*grad.Tape) error {
 	return func(tape *grad.Tape) error {
 		st.masked = insertMasks(tape, b.params, st.feeds)
@@ -153,7 +153,8 @@ func (b *graphBuilder) evaluationChange(ctx context.Context, st *step) func(*gra
 	}
 }
 
-// updateQuantization observes how QAT quantizes the current weights and activations. A snapshot of the weights lets resumed training repeat it.
+// updateQuantization observes how QAT quantizes the current weights and activations. A snapshot of the weights lets
+// resumed training repeat it.
 func (b *graphBuilder) updateQuantization(ctx context.Context) error {
 	if b.fakeQuant == nil {
 		return nil
@@ -183,8 +184,8 @@ func (b *graphBuilder) quantizeWeights(ctx context.Context) error {
 	return b.fakeQuant.quantizeWeights(ctx, b.environment, b.params.weights)
 }
 
-// observeQuantization runs the quantization step of QAT on the model with its current weights. Which entries of codebooks the elements have
-// is observed once.
+// observeQuantization runs the quantization step of QAT on the model with its current weights. Which entries of
+// codebooks the elements have is observed once.
 func (b *graphBuilder) observeQuantization(ctx context.Context) error {
 	if b.fakeQuant.shared {
 		return nil

@@ -16,7 +16,8 @@ type head struct {
 	column int    // the label of a sample that belongs to it; -1 for all of them
 }
 
-// heads returns the outputs that labels of this shape of a sample belong to: those of --scores, or the only one that they fit.
+// heads returns the outputs that labels of this shape of a sample belong to: those of --scores, or the only one that
+// they fit.
 func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 	if len(s.Scores) > 0 {
 		return s.namedHeads(g, labels)
@@ -37,7 +38,8 @@ func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 	return hs, pass.OptionErrorf("the labels may belong to several outputs, %s: name those that are trained with --scores", described(g.Outputs...))
 }
 
-// namedHeads returns the outputs of --scores. If there are as many labels of a sample, each output has one of them, in their order.
+// namedHeads returns the outputs of --scores. If there are as many labels of a sample, each output has one of them, in
+// their order.
 func (s *settings) namedHeads(g *ir.Graph, labels []int64) (hs []head, err error) {
 	names := s.Scores
 	each := len(names) > 1 && slices.Equal(labels, []int64{int64(len(names))})

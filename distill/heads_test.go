@@ -141,7 +141,8 @@ func TestSeveralHeads(t *testing.T) {
 	}
 }
 
-// Labels that no class has, that are all none, and --scores that name no output or one twice are errors, whatever the loss; a label is named by its sample.
+// Labels that no class has, that are all none, and --scores that name no output or one twice are errors, whatever the
+// loss; a label is named by its sample.
 func TestLabelsThatTrainNothing(t *testing.T) {
 	const n = 64
 	none, one, from1 := slices.Repeat([]int64{dataset.NoLabel}, n), make([]int64, n), make([]int64, n)
@@ -189,7 +190,8 @@ func labelled(t *testing.T, labels []int64) string {
 	return path
 }
 
-// Without data the memory of training is planned for the first output of floats, also where the class itself comes first, and for those of --scores.
+// Without data the memory of training is planned for the first output of floats, also where the class itself comes
+// first, and for those of --scores.
 func TestPlanOfModelsWhoseFirstOutputIsNoScore(t *testing.T) {
 	build := func(classFirst bool) *ir.Model {
 		m := network(1, features, 16, classes)

@@ -16,8 +16,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An identity is the digests of what training depends on, by content: paths do not matter. The samples are those that the model gets, with their labels: after
-// all that options change in them.
+// An identity is the digests of what training depends on, by content: paths do not matter. The samples are those that
+// the model gets, with their labels: after all that options change in them.
 type identity struct{ Options, Model, Data, Teachers string }
 
 // difference names what differs between the training of a checkpoint and this one; empty if nothing does.

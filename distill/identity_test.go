@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A checkpoint belongs to a model, samples, labels, preprocessing, teachers and options by their content, wherever the files are.
+// A checkpoint belongs to a model, samples, labels, preprocessing, teachers and options by their content, wherever the
+// files are.
 func TestCheckpointsBelongToContent(t *testing.T) {
 	data, checkpoint := samples(t, 64), filepath.Join(t.TempDir(), "checkpoint")
 	text, err := os.ReadFile(data)

@@ -9,8 +9,9 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// reinit initializes all parameters randomly: weights of rank 2 and more uniformly within sqrt(6 / fan-in), for rectified activations (He et al.,
-// Delving Deep into Rectifiers, 2015, section 2.2), scales of normalizations with 1, biases with 0. Pruned elements stay 0.
+// reinit initializes all parameters randomly: weights of rank 2 and more uniformly within sqrt(6 / fan-in), for
+// rectified activations (He et al., Delving Deep into Rectifiers, 2015, section 2.2), scales of normalizations with 1,
+// biases with 0. Pruned elements stay 0.
 func (ps *parameters) reinit(tape *grad.Tape, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0x696e6974))
 	for _, p := range tape.Params {

@@ -208,7 +208,8 @@ func pointAt(ps []pass.Point, step int) *float64 {
 	return &ps[i].Y
 }
 
-// progress returns the callback of a training, which adds the trainings before it; nil if there is none. Only the last training ends the step.
+// progress returns the callback of a training, which adds the trainings before it; nil if there is none. Only the last
+// training ends the step.
 func (it *iterations) progress(last bool) func(pass.Progress) {
 	notify := it.step.Env.Trained
 	if notify == nil {

@@ -6,14 +6,16 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Iterative prunes a model in steps with training after each (iterative pruning; Han et al., Learning both Weights and Connections, 2015,
-// arXiv:1506.02626): the amount rises by a schedule up to that of the pruning method. Each training has an optimizer and a learning rate
-// schedule of its own, as shapes change if channels are pruned. The selection of weights is that of pruning: all weights are trained.
+// Iterative prunes a model in steps with training after each (iterative pruning; Han et al., Learning both Weights and
+// Connections, 2015, arXiv:1506.02626): the amount rises by a schedule up to that of the pruning method. Each training
+// has an optimizer and a learning rate schedule of its own, as shapes change if channels are pruned. The selection of
+// weights is that of pruning: all weights are trained.
 type Iterative struct {
 	// Prune is the pruning method; the zero value is L1Global.
 	Prune Pruning `flag:"prune" default:"l1-global" usage:"pruning 'method' with its options, as in \"l1-global amount=0.95\""`
 	Gradual
-	// Rewind is what later trainings take from the first one: none, learning-rate, or weights, which are reset to those of its start.
+	// Rewind is what later trainings take from the first one: none, learning-rate, or weights, which are reset to those
+	// of its start.
 	Rewind string `flag:"rewind" default:"none" enum:"none,learning-rate,weights" usage:"what later trainings take from the first one ('state'): none, learning-rate, or weights (and learning-rate): weights that are not pruned are reset to their values at the start of the first training"`
 	// RewindEpoch is the number of epochs of a training from scratch after which weights are those that are restored.
 	RewindEpoch int `flag:"rewind-epoch" usage:"'number' of epochs of the training from scratch by --reinit after which weights are those that --rewind weights restores"`

@@ -55,7 +55,8 @@ func TestPruningSchedules(t *testing.T) {
 	}
 }
 
-// Each method has pruned the scheduled amounts after each step, with one row of the ledger for each weight and one history.
+// Each method has pruned the scheduled amounts after each step, with one row of the ledger for each weight and one
+// history.
 func TestIterativePruning(t *testing.T) {
 	data := samples(t, 120)
 	for pruning, want := range map[string][]float64{
@@ -100,7 +101,8 @@ func TestIterativeChannelsAddUp(t *testing.T) {
 	}
 }
 
-// Iterative pruning is deterministic for any number of workers, and resumes bit-identically with a checkpoint for each training.
+// Iterative pruning is deterministic for any number of workers, and resumes bit-identically with a checkpoint for each
+// training.
 func TestIterativePruningIsDeterministic(t *testing.T) {
 	data := samples(t, 120)
 	for _, m := range []*pass.Method{iterativePruning, movementPruning} {
@@ -118,7 +120,8 @@ func TestIterativePruningIsDeterministic(t *testing.T) {
 	}
 }
 
-// Rewound weights are those after an epoch of the first training, or zero; later trainings repeat the rest of the first one.
+// Rewound weights are those after an epoch of the first training, or zero; later trainings repeat the rest of the first
+// one.
 func TestRewind(t *testing.T) {
 	data := samples(t, 120)
 	base := []string{"batch", "12", "lr", "0.01", "patience", "0", "validate", "0", "data", data, "labels", "label"}

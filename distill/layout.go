@@ -101,11 +101,12 @@ func (p *layout) recomputed(a *grad.Activations, profile grad.Profile) ([]grad.S
 	return nil, nil
 }
 
-// smallActivation is the size in bytes up to which activations are stored unchanged: another form would not save enough to be worth
-// its time.
+// smallActivation is the size in bytes up to which activations are stored unchanged: another form would not save enough
+// to be worth its time.
 const smallActivation = 4 << 10
 
-// apply changes how activations are stored, of a forward graph with this profile. counter returns the input with the step number.
+// apply changes how activations are stored, of a forward graph with this profile. counter returns the input with the
+// step number.
 func (p *layout) apply(ctx context.Context, t *grad.Activations, profile grad.Profile, folder string, counter func() *ir.Value) (conversion, error) {
 	segments, err := p.recomputed(t, profile)
 	if err != nil {

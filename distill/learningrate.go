@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// Trials choose the learning rate like the range test of Smith (Cyclical Learning Rates for Training Neural Networks, 2017,
-// arXiv:1506.01186, section 3.3). His test raises the rate from step to step of one training. Here each rate has a short training of its own,
-// which starts from the same weights and has the same samples: losses then differ by the rates alone, and not by samples or by earlier steps.
+// Trials choose the learning rate like the range test of Smith (Cyclical Learning Rates for Training Neural Networks,
+// 2017, arXiv:1506.01186, section 3.3). His test raises the rate from step to step of one training. Here each rate has
+// a short training of its own, which starts from the same weights and has the same samples: losses then differ by the
+// rates alone, and not by samples or by earlier steps.
 const (
 	trialSteps = 32                 // of a trial; its loss is the mean of the second half
 	trialRatio = 3.1622776601683795 // of successive learning rates: half a decade
@@ -30,8 +31,8 @@ type rateTrials struct {
 	steps    *stepRunner
 }
 
-// chooseRate sets the learning rate of a training of this number of steps, unless it is given. Training that is shorter than a trial has a fifth of
-// the default of the optimizer, which few steps of fine-tuning do not harm.
+// chooseRate sets the learning rate of a training of this number of steps, unless it is given. Training that is shorter
+// than a trial has a fifth of the default of the optimizer, which few steps of fine-tuning do not harm.
 func (t *rateTrials) chooseRate(ctx context.Context, steps int) error {
 	s := t.settings
 	if s.LR > 0 {
@@ -65,13 +66,14 @@ func (t *rateTrials) chooseRate(ctx context.Context, steps int) error {
 	return nil
 }
 
-// destroys reports whether the lowest loss of trials is no lower than that of equal probabilities, after a start far from it: then the quickest
-// way there, which is to destroy the model, has the lowest loss.
+// destroys reports whether the lowest loss of trials is no lower than that of equal probabilities, after a start far
+// from it: then the quickest way there, which is to destroy the model, has the lowest loss.
 func destroys(start, least, equal float64) bool {
 	return equal > 0 && start > trialFar*equal && least >= trialGain*equal
 }
 
-// equalProbabilities is the loss of a model that gives all classes the same probability; 0 if the loss is not the cross-entropy with labels alone.
+// equalProbabilities is the loss of a model that gives all classes the same probability; 0 if the loss is not the
+// cross-entropy with labels alone.
 func (t *rateTrials) equalProbabilities() float64 {
 	if len(t.terms) != 1 || losses[t.terms[0].kind] != losses["cross-entropy"] {
 		return 0
@@ -89,8 +91,9 @@ func trialRate(first float64, k int) float64 {
 	return rate
 }
 
-// descend returns the number with a local minimum of f: from 0 upwards, and downwards if no larger number is better. A direction ends after
-// two numbers in a row without improvement, of which the first may be noise. Infinite values do not end the way down.
+// descend returns the number with a local minimum of f: from 0 upwards, and downwards if no larger number is better. A
+// direction ends after two numbers in a row without improvement, of which the first may be noise. Infinite values do
+// not end the way down.
 func descend(f func(k int) (float64, error)) (best int, err error) {
 	least, err := f(0)
 	if err != nil {
@@ -116,8 +119,9 @@ func descend(f func(k int) (float64, error)) (best int, err error) {
 	return best, nil
 }
 
-// run trains for n steps at a constant rate, and returns the loss of the first step and the mean loss of the second half, infinite if training
-// diverges. Afterwards the weights, the optimizer state and the state of the training are as before.
+// run trains for n steps at a constant rate, and returns the loss of the first step and the mean loss of the second
+// half, infinite if training diverges. Afterwards the weights, the optimizer state and the state of the training are as
+// before.
 func (t *rateTrials) run(ctx context.Context, rate float64, n int) (first, mean float64, err error) {
 	params, start := t.steps.graphs.params, filepath.Join(t.steps.graphs.folder, "start")
 	saved, watch := *t.steps.state, *t.steps.progress

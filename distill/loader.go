@@ -49,8 +49,8 @@ type loader struct {
 	rewrites   bool // constant batch sizes in Reshape are rewritten
 }
 
-// open opens the data. Most models exported with a fixed batch size run with others, too; for those that do not, a batch is computed in
-// micro-batches of the fixed size.
+// open opens the data. Most models exported with a fixed batch size run with others, too; for those that do not, a
+// batch is computed in micro-batches of the fixed size.
 func (l *loader) open(ctx context.Context) error {
 	if err := l.checkBatchAxis(); err != nil {
 		return err
@@ -87,7 +87,8 @@ func (l *loader) chooseBatch(unit int) error {
 	return nil
 }
 
-// openWith opens the data for these inputs, or uses the types that the model declares: plans and trials require no data.
+// openWith opens the data for these inputs, or uses the types that the model declares: plans and trials require no
+// data.
 func (l *loader) openWith(ctx context.Context, inputs []dataset.Input) (err error) {
 	l.inputs = inputs
 	source := dataset.Source{Samples: l.settings.Samples}
@@ -207,12 +208,14 @@ func splitSamples(n int, fraction float64, seed uint64) (training, validation []
 // splitStream makes the random stream of the split differ from that of the sample order.
 const splitStream = 0x73706c6974
 
-// batches iterates over batches of the given samples, each valid until the next one. The loaders change them; change may be nil.
+// batches iterates over batches of the given samples, each valid until the next one. The loaders change them; change
+// may be nil.
 func (l *loader) batches(ctx context.Context, samples []int, size int, change func(*dataset.Batch) error) iter.Seq2[*dataset.Batch, error] {
 	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples, Change: change, Reuse: true})
 }
 
-// held returns the memory of the current batch of n samples and of those that are read ahead, with a number of worker threads.
+// held returns the memory of the current batch of n samples and of those that are read ahead, with a number of worker
+// threads.
 func (l *loader) held(n, workers int) int64 {
 	return dataset.Options{Prefetch: l.settings.Prefetch}.Held(l.batchBytes(n), workers)
 }
@@ -248,7 +251,8 @@ func (l *loader) resident() int64 {
 	return l.set.Resident()
 }
 
-// classified reports whether samples have classes as labels that an output may have. Without data they have if the output can be class scores.
+// classified reports whether samples have classes as labels that an output may have. Without data they have if the
+// output can be class scores.
 func (l *loader) classified() bool {
 	if l.set == nil {
 		y := firstFloats(l.model.Graph)
@@ -262,8 +266,8 @@ func (l *loader) classified() bool {
 	return len(hs) > 0
 }
 
-// heads returns the outputs that labels belong to. Without data they are those of --scores, or the first one of floats, and labels have the shape
-// that fits it.
+// heads returns the outputs that labels belong to. Without data they are those of --scores, or the first one of floats,
+// and labels have the shape that fits it.
 func (l *loader) heads() (hs []head, err error) {
 	g := l.model.Graph
 	if l.set != nil {
@@ -289,7 +293,8 @@ func (l *loader) heads() (hs []head, err error) {
 	return hs, nil
 }
 
-// firstFloats is the first output of floats, or of an unknown type, that is no cache of the next run; the first output if there is none.
+// firstFloats is the first output of floats, or of an unknown type, that is no cache of the next run; the first output
+// if there is none.
 func firstFloats(g *ir.Graph) *ir.Value {
 	for _, y := range uncached(g) {
 		if y.Type == nil || y.Type.Elem == ir.Undefined || y.Type.Elem.IsFloat() {

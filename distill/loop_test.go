@@ -52,7 +52,8 @@ func TestEpochsAreShuffledDifferently(t *testing.T) {
 	}
 }
 
-// TestLayoutsTrainEqually: layouts train bit-identically, but for the rounding errors of gradient accumulation and float16.
+// TestLayoutsTrainEqually: layouts train bit-identically, but for the rounding errors of gradient accumulation and
+// float16.
 func TestLayoutsTrainEqually(t *testing.T) {
 	data := samples(t, 300)
 	base := []string{"data", data, "labels", "label", "epochs", "2", "clip", "5"}
@@ -79,8 +80,8 @@ func TestLayoutsTrainEqually(t *testing.T) {
 	}
 }
 
-// Zeros stay 0 in weights that were pruned, by the metadata or a step of the same run, and in all with --keep-zeros, also if training starts from random
-// weights. Zeros of others are trained, which is mentioned.
+// Zeros stay 0 in weights that were pruned, by the metadata or a step of the same run, and in all with --keep-zeros,
+// also if training starts from random weights. Zeros of others are trained, which is mentioned.
 func TestPrunedWeightsRemainZero(t *testing.T) {
 	for _, c := range []struct {
 		name, pruned string
@@ -130,7 +131,8 @@ func TestPrunedWeightsRemainZero(t *testing.T) {
 	}
 }
 
-// A pruning step records the weights that it pruned, which training in the same run and in later ones keeps; a weight without channels has none.
+// A pruning step records the weights that it pruned, which training in the same run and in later ones keeps; a weight
+// without channels has none.
 func TestPrunedWeightsAreRecorded(t *testing.T) {
 	step, err := pass.NewStep(prune.L1{}.Method(), set([]string{"amount", "0.6", "only", "w0"}))
 	if err != nil {

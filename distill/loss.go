@@ -126,7 +126,8 @@ func (s *settings) labelWeight(labelled bool) float64 {
 	return 1
 }
 
-// outputTerms returns the terms that compare the outputs of student and teachers. Caches are not compared: a teacher with more layers or heads has others.
+// outputTerms returns the terms that compare the outputs of student and teachers. Caches are not compared: a teacher
+// with more layers or heads has others.
 func (s *settings) outputTerms(student *ir.Model, teachers []*ir.Model, weight float64) ([]term, error) {
 	ys := uncached(student.Graph)
 	theirs := make([][]*ir.Value, len(teachers))
@@ -196,8 +197,8 @@ type target struct {
 	n     int64     // classes of labels
 }
 
-// addLosses adds the losses to the forward graph of a number of samples of tokens, 0 if they may not have padding. It returns them, the gradients that start
-// the backward pass, and the targets.
+// addLosses adds the losses to the forward graph of a number of samples of tokens, 0 if they may not have padding. It
+// returns them, the gradients that start the backward pass, and the targets.
 func (s *settings) addLosses(t *grad.Tape, terms []term, samples, tokens int64) (sum []*ir.Value, seeds map[*ir.Value]*ir.Value, targets []target, err error) {
 	seeds = map[*ir.Value]*ir.Value{}
 	for i, term := range terms {

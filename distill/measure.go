@@ -21,8 +21,9 @@ const Agreement = "agreement"
 // An Evaluator is a function that measures a model from files with its outputs and those of a reference.
 type Evaluator = metric.Evaluator
 
-// WithMetric returns steps in which those that train, and have neither a metric nor an evaluator, have these ones; scores names the output that
-// metrics measure. Empty and nil ones change nothing. Checkpoints recognize the evaluator by its identity.
+// WithMetric returns steps in which those that train, and have neither a metric nor an evaluator, have these ones;
+// scores names the output that metrics measure. Empty and nil ones change nothing. Checkpoints recognize the evaluator
+// by its identity.
 func WithMetric(steps []pass.Options, name, scores string, e Evaluator, identity string) []pass.Options {
 	return changed(steps, func(o *FineTune) { o.measureBy(name, scores, e, identity) })
 }
@@ -199,7 +200,8 @@ func lossOf(s *metric.Score) float64 {
 	return s.After
 }
 
-// A reference is the model whose outputs metrics compare with those of the trained model: the teacher of --teacher, or the source.
+// A reference is the model whose outputs metrics compare with those of the trained model: the teacher of --teacher, or
+// the source.
 type reference struct {
 	*teacher
 	as []string // the outputs' names in the trained model; empty for those that it does not have

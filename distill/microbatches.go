@@ -48,7 +48,8 @@ func (d *microBatches) ofTrial(n int) []int {
 	return samples
 }
 
-// each iterates over micro-batches of samples, of which a step is the first; in trials without data over a random one as often.
+// each iterates over micro-batches of samples, of which a step is the first; in trials without data over a random one
+// as often.
 func (d *microBatches) each(ctx context.Context, samples []int, step int) iter.Seq2[*dataset.Batch, error] {
 	n, s := d.layout.microBatch(), d.loader.settings
 	if d.loader.set != nil {

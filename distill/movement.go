@@ -10,10 +10,10 @@ import (
 	"github.com/mcompress/mcompress/prune"
 )
 
-// Movement prunes the weights that fine-tuning moves towards zero (movement pruning; Sanh, Wolf and Rush, Movement Pruning: Adaptive Sparsity by
-// Fine-Tuning, 2020, arXiv:2005.07683): those of lowest importance -Σ w·∂L/∂w, summed over all steps of training so far. It trains the dense
-// model, then prunes in steps with training after each. The mask of each step is a new one: weights under it
-// keep their values, and return if their importance rises.
+// Movement prunes the weights that fine-tuning moves towards zero (movement pruning; Sanh, Wolf and Rush, Movement
+// Pruning: Adaptive Sparsity by Fine-Tuning, 2020, arXiv:2005.07683): those of lowest importance -Σ w·∂L/∂w, summed
+// over all steps of training so far. It trains the dense model, then prunes in steps with training after each. The mask
+// of each step is a new one: weights under it keep their values, and return if their importance rises.
 type Movement struct {
 	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1; 0 for 0.5.
 	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the elements of each weight that is pruned, above 0 up to 1"`

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An importance is the scores and masks of the weights that movement pruning prunes, by their names. Weights keep their values under the mask,
-// so that their scores may rise again.
+// An importance is the scores and masks of the weights that movement pruning prunes, by their names. Weights keep their
+// values under the mask, so that their scores may rise again.
 type importance map[string]*maskedWeight
 
 // A maskedWeight is the state of one weight.
@@ -44,8 +44,8 @@ func (all importance) attach(ps *parameters) {
 	}
 }
 
-// insertMasks multiplies weights by their masks in a graph, and adds the arrays of the masks to feeds. It returns the masked weights by the names of
-// parameters.
+// insertMasks multiplies weights by their masks in a graph, and adds the arrays of the masks to feeds. It returns the
+// masked weights by the names of parameters.
 func insertMasks(tape *grad.Tape, params *parameters, feeds map[string]*ir.Array) map[string]*ir.Value {
 	masked := map[string]*ir.Value{}
 	for _, param := range tape.Params {
@@ -79,8 +79,9 @@ func (st *step) nameMaskedGradients() {
 	}
 }
 
-// addScores adds the nodes that add w·∂L/∂w of a step to the scores, before the weights change. The gradient is that of the masked weight, so that
-// pruned weights have scores, too (Sanh, Wolf and Rush, Movement Pruning, 2020, arXiv:2005.07683, section 4).
+// addScores adds the nodes that add w·∂L/∂w of a step to the scores, before the weights change. The gradient is that of
+// the masked weight, so that pruned weights have scores, too (Sanh, Wolf and Rush, Movement Pruning, 2020,
+// arXiv:2005.07683, section 4).
 func (b *graphBuilder) addScores(st *step) {
 	for _, w := range st.tape.Params {
 		p, name := b.params.byName[w.Name], st.grads[w.Name]
@@ -111,8 +112,8 @@ func (ps *parameters) copyScores() (restore func()) {
 	}
 }
 
-// prune sets the mask of the n least important elements of a weight to 0, and that of the others to 1. Zeros are the least important ones; of
-// equal scores the first are pruned first.
+// prune sets the mask of the n least important elements of a weight to 0, and that of the others to 1. Zeros are the
+// least important ones; of equal scores the first are pruned first.
 func (w *maskedWeight) prune(values []float32, n int) {
 	scores, mask := slices.Clone(ir.View[float32](w.scores)), ir.View[float32](w.mask)
 	for i, x := range values {

@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// The scores are the sums of w·∂L/∂w: with SGD the gradient of a step is the change of the weight divided by the learning rate.
+// The scores are the sums of w·∂L/∂w: with SGD the gradient of a step is the change of the weight divided by the
+// learning rate.
 func TestMovementScores(t *testing.T) {
 	const rate = 0.05
 	data := samples(t, 64)

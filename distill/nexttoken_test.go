@@ -14,7 +14,8 @@ import (
 
 const vocabulary = 128
 
-// decoder is a language model of one block, with grouped-query attention, rotary positions and caches of past keys and values.
+// decoder is a language model of one block, with grouped-query attention, rotary positions and caches of past keys and
+// values.
 func decoder() *ir.Model {
 	const width, heads, kvHeads, size, positions = 32, 4, 2, 8, 64
 	r := rand.New(rand.NewPCG(3, 7))
@@ -94,8 +95,8 @@ func tokensOf(t *testing.T) string {
 	return path
 }
 
-// A language model is trained on token ids alone: the perplexity of a held-out part of the text decreases below that of single characters, and is
-// the exponential of the loss.
+// A language model is trained on token ids alone: the perplexity of a held-out part of the text decreases below that of
+// single characters, and is the exponential of the loss.
 func TestNextTokenLossDecreasesPerplexity(t *testing.T) {
 	res, err := tune(t, decoder(), 2, "data", tokensOf(t), "dim", "tokens=32", "loss", "next-token", "metric", "perplexity",
 		"epochs", "3", "batch", "8", "lr", "0.01", "accumulate", "2")

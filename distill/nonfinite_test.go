@@ -41,8 +41,8 @@ func withNaN(t *testing.T) string {
 	return path
 }
 
-// A sample that is not a number ends training in the step that has it, whichever it is, with every loss, without a validation set and in micro-batches. No
-// weight is NaN then.
+// A sample that is not a number ends training in the step that has it, whichever it is, with every loss, without a
+// validation set and in micro-batches. No weight is NaN then.
 func TestNonFiniteStepsEndTraining(t *testing.T) {
 	data, teacher := withNaN(t), network(2, features, 16, classes)
 	for _, loss := range [][]string{
@@ -80,7 +80,8 @@ func TestNonFiniteStepsEndTraining(t *testing.T) {
 	}
 }
 
-// Weights that overflow in the last step are an error: no loss is computed with them. Those that were infinite before training are none.
+// Weights that overflow in the last step are an error: no loss is computed with them. Those that were infinite before
+// training are none.
 func TestNonFiniteWeightsAreAnError(t *testing.T) {
 	tr := ready(t, network(1, features, 16, classes), "data", samples(t, 64), "labels", "label", "steps", "1", "lr", "0.01")
 	if err := tr.checkWeights(); err != nil {
@@ -97,7 +98,8 @@ func TestNonFiniteWeightsAreAnError(t *testing.T) {
 	}
 }
 
-// A loss that depends on the trained weights through quantized values only has no gradient: that is an error, in training and in its memory plan.
+// A loss that depends on the trained weights through quantized values only has no gradient: that is an error, in
+// training and in its memory plan.
 func TestLossWithoutGradients(t *testing.T) {
 	m := network(1, features, 16, classes)
 	scale := m.Graph.AddConst("scale", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(0.1)})

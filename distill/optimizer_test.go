@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Warm-up rises linearly to the learning rate, which its last step reaches. The schedule then begins at its start: the first step
-// after warm-up has the full rate.
+// Warm-up rises linearly to the learning rate, which its last step reaches. The schedule then begins at its start: the
+// first step after warm-up has the full rate.
 func TestLearningRates(t *testing.T) {
 	for _, c := range []struct {
 		schedule string

@@ -6,9 +6,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// FineTune trains the weights of a model, on labels or on the outputs of a teacher. Without a teacher of its own the teacher is the source
-// model before all steps, if an earlier step changed it. Elements that a step of this run pruned, or an earlier run by the metadata of the model, stay 0; zeros
-// of other weights are trained, unless KeepZeros is set.
+// FineTune trains the weights of a model, on labels or on the outputs of a teacher. Without a teacher of its own the
+// teacher is the source model before all steps, if an earlier step changed it. Elements that a step of this run pruned,
+// or an earlier run by the metadata of the model, stay 0; zeros of other weights are trained, unless KeepZeros is set.
 type FineTune struct {
 	pass.Selection
 	pass.Samples // the training data
@@ -17,7 +17,8 @@ type FineTune struct {
 	Epochs int `flag:"epochs" usage:"'number' of passes over the training samples (default: 3, and more for few samples, until they have 300 steps)"`
 	// Steps is the number of training steps, instead of Epochs.
 	Steps int `flag:"steps" usage:"'number' of training steps, instead of --epochs"`
-	// Time is the duration of training, instead of Epochs: the number of steps follows from the speed of the first ones.
+	// Time is the duration of training, instead of Epochs: the number of steps follows from the speed of the first
+	// ones.
 	Time Duration `flag:"time" usage:"'duration' of training such as 5m, instead of --epochs: the number of steps follows from the speed of the first ones, and reproduce repeats it"`
 	// Batch is the number of samples per step; 0 to derive it from the number of samples.
 	Batch int `flag:"batch" usage:"'number' of samples per step (default: 32, and fewer if an epoch would have less than 8 steps)"`
@@ -27,7 +28,8 @@ type FineTune struct {
 	Seed *uint64 `flag:"seed" default:"1" usage:"random seed 'number' for sample order, dropout and augmentation"`
 	// Validate is the fraction of the samples held out as the validation set; nil for 0.1.
 	Validate *float64 `flag:"validate" default:"0.1" usage:"'fraction' of the samples held out as the validation set"`
-	// Patience is the number of epochs without improvement after which training stops, 0 for never; nil for a third of the epochs.
+	// Patience is the number of epochs without improvement after which training stops, 0 for never; nil for a third of
+	// the epochs.
 	Patience *int `flag:"patience" usage:"early stopping: stop after this number of 'epochs' without improvement on the validation set, 0 for never (default: a third of the epochs, and at least 3)"`
 
 	// Metric of the validation set chooses the weights that are kept; empty for Agreement.
@@ -35,7 +37,8 @@ type FineTune struct {
 	// Scores are the outputs that labels or tokens belong to; empty for the only suitable one.
 	Scores    pass.List `flag:"scores" list:"yes" usage:"comma-separated 'outputs' that labels or tokens belong to, which are trained and measured; several have the same labels, or one of as many labels of a sample each (default: the only suitable one; of --metric the first)"`
 	Evaluator Evaluator // measures the validation set instead of Metric
-	// EvaluatorID is what checkpoints recognize Evaluator by: its score is compared with those of an earlier run. May be empty.
+	// EvaluatorID is what checkpoints recognize Evaluator by: its score is compared with those of an earlier run. May
+	// be empty.
 	EvaluatorID string
 	Recorder    *Recorder // measures time and memory of the steps; may be nil
 
@@ -53,18 +56,21 @@ type FineTune struct {
 	Schedule string `flag:"schedule" default:"cosine" enum:"cosine,linear,step,constant" usage:"learning rate 'schedule': cosine, linear, step, constant"`
 	// Warmup is the fraction of the steps with linear learning rate warmup; nil for 0.1.
 	Warmup *float64 `flag:"warmup" default:"0.1" usage:"'fraction' of the steps with linear learning rate warmup"`
-	// EMA is the decay factor of an exponential moving average of the weights, which is kept if it is better; 0 for none.
+	// EMA is the decay factor of an exponential moving average of the weights, which is kept if it is better; 0 for
+	// none.
 	EMA float64 `flag:"ema" usage:"decay 'factor' of an exponential moving average of the weights such as 0.99, which is evaluated, too, and kept if it is better (default: none)"`
 
 	// Loss function of the outputs is auto, cross-entropy, next-token, kl, mse, cosine or none; empty for auto.
 	Loss string `flag:"loss" default:"auto" enum:"auto,cross-entropy,next-token,kl,mse,cosine,none" usage:"loss 'function' of the outputs: auto, cross-entropy (labels), next-token (language models, of token ids without labels), kl, mse, cosine (teacher), none (intermediate values alone: --features, by default hidden and attention, or --match)"`
-	// Alpha is the weight of the cross-entropy with labels against the distillation loss, from 0 to 1; nil for the default of the method.
+	// Alpha is the weight of the cross-entropy with labels against the distillation loss, from 0 to 1; nil for the
+	// default of the method.
 	Alpha *float64 `flag:"alpha" usage:"'weight' of the cross-entropy with labels against the distillation loss, from 0 to 1 (default: distill 0; finetune 1, with --teacher 0.5)"`
 	// Temperature is that of softmax in the kl loss; 0 for 4.
 	Temperature float64 `flag:"temperature" default:"4" usage:"softmax 'temperature' of the kl loss"`
 	// LabelSmoothing is the factor of label smoothing.
 	LabelSmoothing float64 `flag:"label-smoothing" usage:"label smoothing 'factor'"`
-	// Teacher are the paths of teacher models, whose soft targets are averaged; empty for the source model before all steps.
+	// Teacher are the paths of teacher models, whose soft targets are averaged; empty for the source model before all
+	// steps.
 	Teacher pass.List `flag:"teacher" file:"yes" list:"yes" usage:"comma-separated 'paths' of teacher models, whose soft targets are averaged; comparisons are with the first one (default: the source model before all steps)"`
 	// TeacherWeights are numbers, one for each of several teachers; empty for equal ones.
 	TeacherWeights pass.List `flag:"teacher-weights" list:"yes" usage:"comma-separated 'weights' of several teachers (default: equal)"`
@@ -87,16 +93,20 @@ type FineTune struct {
 	Reinit *int64 `flag:"reinit" usage:"train from scratch: initialize weights randomly from this 'seed'; pruned elements stay 0"`
 	// KeepZeros keeps elements at 0 that are 0 in any matrix and kernel.
 	KeepZeros bool `flag:"keep-zeros" usage:"elements that are 0 stay 0 in all matrices and kernels, as in those that mcompress pruned"`
-	// BatchStatistics normalizes with the statistics of batches and updates running mean and variance of BatchNormalization.
+	// BatchStatistics normalizes with the statistics of batches and updates running mean and variance of
+	// BatchNormalization.
 	BatchStatistics bool `flag:"batch-statistics" usage:"normalize with batch statistics and update the running mean and variance of BatchNormalization (default with --reinit)"`
-	// QAT is the quantization method of a later step for which weights and activations are fake-quantized (quantization-aware training).
+	// QAT is the quantization method of a later step for which weights and activations are fake-quantized
+	// (quantization-aware training).
 	QAT string `flag:"qat" usage:"quantization-aware training (QAT) for the quantization 'method' that follows, such as weight-int4 or static-int8: fake-quantizes weights and activations; on the command line with the options of the method, as in \"weight-int4 block=64 symmetric\""`
 
 	// MemoryBudget is the maximum resident memory of the process, within which memory savings are chosen; 0 for none.
 	MemoryBudget Size `flag:"memory-budget" usage:"maximum resident memory 'size' of the process; chooses --checkpoint, --accumulate and --offload automatically"`
-	// Checkpoint is the mode of activation checkpointing: none, light, sqrt, every=N, auto, or a pattern of blocks; empty for none.
+	// Checkpoint is the mode of activation checkpointing: none, light, sqrt, every=N, auto, or a pattern of blocks;
+	// empty for none.
 	Checkpoint string `flag:"checkpoint" default:"none" usage:"activation checkpointing 'mode': recompute activations in the backward pass: none, light (cheap operators), sqrt, every=N, auto (minimum memory), or a pattern of blocks such as encoder.layer.*"`
-	// Storage is the type of activations between forward and backward pass: float32, float16 or int8; empty for float32.
+	// Storage is the type of activations between forward and backward pass: float32, float16 or int8; empty for
+	// float32.
 	Storage string `flag:"storage" default:"float32" enum:"float32,float16,int8" usage:"storage data 'type' of activations between the forward and backward passes, where it saves memory: float32, float16, int8 (blockwise, stochastic rounding)"`
 	// Offload is the state that is stored on disk: none, activations, optimizer or all; empty for none.
 	Offload string `flag:"offload" default:"none" enum:"none,activations,optimizer,all" usage:"'state' offloaded to disk: none, activations, optimizer, all"`
@@ -111,8 +121,9 @@ type FineTune struct {
 	Resume bool `flag:"resume" recipe:"no" usage:"resume from the checkpoint in --save; bit-identical to an uninterrupted run"`
 }
 
-// Distill trains a student to reproduce the outputs of a teacher (Hinton, Vinyals, Dean: Distilling the Knowledge in a Neural Network,
-// 2015, arXiv:1503.02531). The student is the model as earlier steps left it. Its options are those of FineTune.
+// Distill trains a student to reproduce the outputs of a teacher (Hinton, Vinyals, Dean: Distilling the Knowledge in a
+// Neural Network, 2015, arXiv:1503.02531). The student is the model as earlier steps left it. Its options are those of
+// FineTune.
 type Distill FineTune
 
 // Check reports invalid values and combinations.

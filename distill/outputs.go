@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// pairOutputs returns the teacher's output that belongs to each output of the student: that of the same name, and in order those whose names the other model
-// does not have. A teacher may have further outputs.
+// pairOutputs returns the teacher's output that belongs to each output of the student: that of the same name, and in
+// order those whose names the other model does not have. A teacher may have further outputs.
 func pairOutputs(student, teacher []*ir.Value) ([]*ir.Value, error) {
 	const remedy = "rename them, or match values with --match and --loss none"
 	var pairs []*ir.Value

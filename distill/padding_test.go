@@ -42,7 +42,8 @@ func tagger(seed uint64, flat bool) *ir.Model {
 
 const taggedWords = 9
 
-// tagged writes 16 samples of 7 tokens or fewer, the padding of which is a token, with a class for each token but padding.
+// tagged writes 16 samples of 7 tokens or fewer, the padding of which is a token, with a class for each token but
+// padding.
 func tagged(t *testing.T, padding int64) string {
 	t.Helper()
 	const count, length = 16, 7

@@ -22,8 +22,8 @@ type parameters struct {
 	stats    []*batchNormStat
 }
 
-// A parameter is a trained weight with its optimizer state. All arrays are inputs of training steps. Their types are known at once; read
-// and allocate create their data, which plans do not need.
+// A parameter is a trained weight with its optimizer state. All arrays are inputs of training steps. Their types are
+// known at once; read and allocate create their data, which plans do not need.
 type parameter struct {
 	name    string
 	tensor  *ir.Tensor // before training
@@ -93,7 +93,8 @@ func (ps *parameters) read(ctx context.Context, e *ir.Eval) error {
 	return nil
 }
 
-// sparse is the fraction of zeros above which a weight that is not known to be pruned is mentioned. Dense trained weights have almost no zeros.
+// sparse is the fraction of zeros above which a weight that is not known to be pruned is mentioned. Dense trained
+// weights have almost no zeros.
 const sparse = 0.02
 
 // unknownZeros are the matrices with many zeros that are trained, as nothing reports that they were pruned.
@@ -232,7 +233,8 @@ func (ps *parameters) stat(t *ir.Tensor) *batchNormStat {
 	return nil
 }
 
-// store writes the weights and statistics into the model of a step. If training did not improve the model, they are those from before.
+// store writes the weights and statistics into the model of a step. If training did not improve the model, they are
+// those from before.
 func (ps *parameters) store(step *pass.Step, improved bool) {
 	put := replace
 	if !improved {

@@ -45,11 +45,12 @@ type PlanOptions struct {
 	Sizes bool // without Peak, Live, Trades and Steps, which take several times as long
 }
 
-// NewPlan returns the memory of FineTune with options o for a step's model, with the planner of FineTune itself. The model is not run and
-// weights are not read, but for small constants that shapes may depend on. Without data in o the inputs have the types that the model
-// declares, with the sizes of o.Dims, and labels are classes if the output can be class scores; otherwise a model without a teacher is its
-// own teacher. With QAT all weights and activations that the method supports count as quantized, so that the plan is an upper bound: calibration may
-// leave some in float32. The weights of recurrent layers are read then.
+// NewPlan returns the memory of FineTune with options o for a step's model, with the planner of FineTune itself. The
+// model is not run and weights are not read, but for small constants that shapes may depend on. Without data in o the
+// inputs have the types that the model declares, with the sizes of o.Dims, and labels are classes if the output can be
+// class scores; otherwise a model without a teacher is its own teacher. With QAT all weights and activations that the
+// method supports count as quantized, so that the plan is an upper bound: calibration may leave some in float32. The
+// weights of recurrent layers are read then.
 func NewPlan(ctx context.Context, step *pass.Step, o FineTune, with PlanOptions) (_ *Plan, err error) {
 	dry := *step
 	dry.Env.DryRun = true

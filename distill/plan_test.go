@@ -37,7 +37,8 @@ const planBatch = 4
 // plannedModels are the real models of the test, but for exhaustive tests.
 var plannedModels = []string{"mlperf_resnet8", "magika_v3_3", "mnist_self_attention", "dtln_1", "fsanet_1x1", "ppocr_v3_det"}
 
-// TestPlanOfModels compares plans of models whose payloads cannot be read with those of training, and with the measured memory of a step.
+// TestPlanOfModels compares plans of models whose payloads cannot be read with those of training, and with the measured
+// memory of a step.
 func TestPlanOfModels(t *testing.T) {
 	planned := 0
 	real := conform.RealModels(t)
@@ -97,7 +98,8 @@ func comparePlans(t *testing.T, path string, o []string) bool {
 	return true
 }
 
-// unreadable opens a model and removes the payloads of its large constants, with recurrent but those of recurrent layers.
+// unreadable opens a model and removes the payloads of its large constants, with recurrent but those of recurrent
+// layers.
 func unreadable(t *testing.T, path string, recurrent bool) *ir.Model {
 	t.Helper()
 	f, err := onnx.Open(path)
@@ -182,8 +184,8 @@ func measuredArena(t *testing.T, tr *trainer) int64 {
 	return 0
 }
 
-// randomSamples writes random samples for m to a file, with labels if its output can be class scores. The path is empty for a model whose
-// inputs cannot be generated, or have no common batch axis: caches [2, batch, …] of language models.
+// randomSamples writes random samples for m to a file, with labels if its output can be class scores. The path is empty
+// for a model whose inputs cannot be generated, or have no common batch axis: caches [2, batch, …] of language models.
 func randomSamples(t *testing.T, m *ir.Model, n int) (path string, labelled bool) {
 	t.Helper()
 	if !hasBatchAxis(dataset.Inputs(m.Graph)) {
@@ -230,7 +232,8 @@ func hasBatchAxis(inputs []dataset.Input) bool {
 	})
 }
 
-// The batch has the size of --batch; other dynamic axes have the names that the model gives them, in training as in verification.
+// The batch has the size of --batch; other dynamic axes have the names that the model gives them, in training as in
+// verification.
 func TestDimOfTheBatch(t *testing.T) {
 	for dim, want := range map[string]string{"N=4": "--dim N=4: the axis is the batch of input \"x\"; set its size by --batch", "M=4": "the nearest of their dynamic axes: N"} {
 		for _, data := range [][]string{nil, {"data", samples(t, 64), "labels", "label"}} {

@@ -26,8 +26,8 @@ type memoryUsage struct {
 	Why                   []string // the layouts that a memory budget was compared with
 }
 
-// serial is the number of worker threads of all plans: the scratch memory and the batches of further ones are not part of them, so that neither
-// layouts nor reports depend on the number of worker threads.
+// serial is the number of worker threads of all plans: the scratch memory and the batches of further ones are not part
+// of them, so that neither layouts nor reports depend on the number of worker threads.
 const serial = 1
 
 // arrays is the memory of all arrays.
@@ -173,7 +173,8 @@ func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate,
 	return nil, pl.budgetError(given)
 }
 
-// candidates returns the layouts to try, fastest first. None of them changes the result of training but for the order of sums.
+// candidates returns the layouts to try, fastest first. None of them changes the result of training but for the order
+// of sums.
 func (pl *planner) candidates(given *layout) []*layout {
 	var out []*layout
 	add := func(change func(p *layout)) {

@@ -106,8 +106,8 @@ func TestLayoutsSaveMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryBudget plans within the smallest budget that the error of a smaller one names, and trains with its layout; the weights are equal to
-// those of the default layout up to rounding errors.
+// TestMemoryBudget plans within the smallest budget that the error of a smaller one names, and trains with its layout;
+// the weights are equal to those of the default layout up to rounding errors.
 func TestMemoryBudget(t *testing.T) {
 	data := samples(t, 300)
 	net := func() *ir.Model { return network(1, features, 64, 64, 64, 64, 64, 64, 64, classes) }

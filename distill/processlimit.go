@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
-// A processLimit is the memory limit of the process while it trains: the memory budget, or the plan if the process does nothing else.
+// A processLimit is the memory limit of the process while it trains: the memory budget, or the plan if the process does
+// nothing else.
 type processLimit struct {
 	*environment
 	budget int64 // 0 for none
@@ -36,8 +37,8 @@ func (l *processLimit) remove() {
 	l.undo = nil
 }
 
-// setToPlan limits the memory of the process to the plan of a layout, with an arena of this size and the batches of all worker threads. The
-// program has the measured size if that is larger.
+// setToPlan limits the memory of the process to the plan of a layout, with an arena of this size and the batches of all
+// worker threads. The program has the measured size if that is larger.
 func (l *processLimit) setToPlan(c *candidate, program, arena int64) {
 	m := c.memory
 	m.Program = max(m.Program, program) + memory.Threads(l.workers)
@@ -46,7 +47,8 @@ func (l *processLimit) setToPlan(c *candidate, program, arena int64) {
 	l.set(m.Total(), m.Transient)
 }
 
-// measureProgram returns the memory of the process without the arrays of training that it has before layouts are planned.
+// measureProgram returns the memory of the process without the arrays of training that it has before layouts are
+// planned.
 func (l *processLimit) measureProgram() int64 {
 	debug.FreeOSMemory()
 	l.set(l.budget, 0)
@@ -58,7 +60,8 @@ func (l *processLimit) measureProgram() int64 {
 	return n
 }
 
-// reduceWorkers reduces the number of worker threads if their scratch memory exceeds the budget. The results do not depend on it.
+// reduceWorkers reduces the number of worker threads if their scratch memory exceeds the budget. The results do not
+// depend on it.
 func (l *processLimit) reduceWorkers(ctx context.Context, c *candidate) error {
 	defer func() {
 		for _, m := range l.models {
@@ -92,8 +95,8 @@ func (r *runnable) arenaWith(ctx context.Context, o engine.Options, workers int)
 	return u.Plan.Size, nil
 }
 
-// reserveArena allocates the arena of all sessions. If the process does nothing else, and has no budget, it is limited to the plan, with a program of
-// the measured size.
+// reserveArena allocates the arena of all sessions. If the process does nothing else, and has no budget, it is limited
+// to the plan, with a program of the measured size.
 func (l *processLimit) reserveArena(c *candidate, program int64) error {
 	most, err := l.largestArena(c, func(g *runnable) (int64, error) {
 		u, err := g.session.Usage(declared(g.session))
@@ -112,7 +115,8 @@ func (l *processLimit) reserveArena(c *candidate, program int64) error {
 	return nil
 }
 
-// largestArena returns the size of the largest arena: of the graphs, and of the teachers with the worker threads that there are.
+// largestArena returns the size of the largest arena: of the graphs, and of the teachers with the worker threads that
+// there are.
 func (l *processLimit) largestArena(c *candidate, of func(*runnable) (int64, error)) (most int64, err error) {
 	for _, g := range c.runnables() {
 		n, err := of(g)

@@ -17,7 +17,8 @@ func WithRecorder(steps []pass.Options, r *Recorder) []pass.Options {
 	return changed(steps, func(o *FineTune) { o.Recorder = r })
 }
 
-// attachRecorder lets a recorder measure the graphs of training, and counts the memory that is held between steps. set is nil without data.
+// attachRecorder lets a recorder measure the graphs of training, and counts the memory that is held between steps. set
+// is nil without data.
 func attachRecorder(r *Recorder, c *candidate, ts *teachers, set *dataset.Set) error {
 	if r == nil {
 		return nil
@@ -54,7 +55,8 @@ func attachRecorder(r *Recorder, c *candidate, ts *teachers, set *dataset.Set) e
 // phase returns the function of a graph whose nodes have all the same phase.
 func phase(name string) func(string) string { return func(string) string { return name } }
 
-// planned returns the plan of a session whose inputs have fixed shapes, with its number of worker threads; nil if it cannot be planned.
+// planned returns the plan of a session whose inputs have fixed shapes, with its number of worker threads; nil if it
+// cannot be planned.
 func planned(s *engine.Interpreter) *engine.Usage {
 	u, err := s.Usage(declared(s))
 	if err != nil {

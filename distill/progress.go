@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A progress divides the time of a training by activity, and passes it on after each step: each lap adds the time since the last one.
-// Its times are never a part of the report.
+// A progress divides the time of a training by activity, and passes it on after each step: each lap adds the time since
+// the last one. Its times are never a part of the report.
 type progress struct {
 	pass.Progress
 	notify   func(pass.Progress) // called after each step and at the end; may be nil

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A projection maps values of the student to the width of the teacher: a linear layer, or a 1×1 convolution. It is trained with the student, and
-// not part of the result.
+// A projection maps values of the student to the width of the teacher: a linear layer, or a 1×1 convolution. It is
+// trained with the student, and not part of the result.
 type projection struct {
 	name   string
 	tensor *ir.Tensor

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// TestReusedBatches: training and evaluation in the memory of one batch, which is overwritten between two batches, is bit-identical to training in
-// which each batch has memory of its own.
+// TestReusedBatches: training and evaluation in the memory of one batch, which is overwritten between two batches, is
+// bit-identical to training in which each batch has memory of its own.
 func TestReusedBatches(t *testing.T) {
 	tokens, data := []string{"data", tokensOf(t), "dim", "tokens=32", "loss", "next-token", "metric", "perplexity", "batch", "32"}, []string{"data", samples(t, 64), "labels", "label"}
 	teachers := []*ir.Model{network(2, features, 16, classes), network(3, features, 24, classes)}

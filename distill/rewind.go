@@ -10,9 +10,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A rewinding keeps the weights of an early step of the first training, and restores those of them that are not pruned before each later
-// training, which repeats the rest of the first one: its learning rates and its order of samples (Frankle et al., Stabilizing the Lottery
-// Ticket Hypothesis, 2019, arXiv:1903.01611, section 3).
+// A rewinding keeps the weights of an early step of the first training, and restores those of them that are not pruned
+// before each later training, which repeats the rest of the first one: its learning rates and its order of samples
+// (Frankle et al., Stabilizing the Lottery Ticket Hypothesis, 2019, arXiv:1903.01611, section 3).
 type rewinding struct {
 	epoch int               // of the first training, after which weights are kept
 	early map[string][]byte // weights and running statistics by name; nil until the first training has ended
@@ -36,7 +36,8 @@ func (r *rewinding) keepEarly(params *parameters, folder string, step, perEpoch 
 
 func earlyFile(folder string) string { return filepath.Join(folder, "early") }
 
-// readEarly reads the snapshot of the first training, which has ended after total steps, and restores the weights that it keeps. r may be nil.
+// readEarly reads the snapshot of the first training, which has ended after total steps, and restores the weights that
+// it keeps. r may be nil.
 func (r *rewinding) readEarly(v *validation, total, perEpoch int) error {
 	if r == nil || r.early != nil {
 		return nil
@@ -58,7 +59,8 @@ func (r *rewinding) readEarly(v *validation, total, perEpoch int) error {
 	return v.restoreBest()
 }
 
-// restore replaces the weights of a pruned model by the early ones; elements that are 0 in the pruned ones stay 0. r may be nil.
+// restore replaces the weights of a pruned model by the early ones; elements that are 0 in the pruned ones stay 0. r
+// may be nil.
 func (r *rewinding) restore(ctx context.Context, step *pass.Step, pruned map[string]bool) error {
 	if r == nil || r.early == nil {
 		return nil

@@ -16,7 +16,8 @@ type runnable struct {
 	session   *engine.Interpreter // once opened
 }
 
-// plan plans the memory of a run, without reading weights, with one worker thread: layouts, which affect results, and reports depend on it.
+// plan plans the memory of a run, without reading weights, with one worker thread: layouts, which affect results, and
+// reports depend on it.
 func (r *runnable) plan(ctx context.Context, o engine.Options) error {
 	o.PlanOnly = true
 	s, err := engine.Open(ctx, r.model, o)

@@ -16,8 +16,8 @@ type scheduler struct {
 // perEpoch is the number of steps of an epoch.
 func (s *scheduler) perEpoch() int { return s.trials.steps.data.stepsPerEpoch() }
 
-// resolve sets the options that depend on the data and the model, or takes them from the state of a checkpoint: number of steps, learning rate,
-// patience. The clock runs since the beginning of training.
+// resolve sets the options that depend on the data and the model, or takes them from the state of a checkpoint: number
+// of steps, learning rate, patience. The clock runs since the beginning of training.
 func (s *scheduler) resolve(ctx context.Context, c clock) error {
 	o := s.settings
 	o.resolve(s.perEpoch())
@@ -89,7 +89,8 @@ func (s *scheduler) measurePace(ctx context.Context) (*pace, error) {
 	return p, nil
 }
 
-// steps is the number of steps in a time, at least 1. A further end of an epoch is that of the last one, which is not complete.
+// steps is the number of steps in a time, at least 1. A further end of an epoch is that of the last one, which is not
+// complete.
 func (p *pace) steps(seconds float64, perEpoch int) int {
 	return max(1, int((seconds-p.epochEnd)/(p.step+p.epochEnd/float64(perEpoch))))
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// The search raises the rate by half a decade at a time, past one rate that is worse, and down only if no larger rate is better.
+// The search raises the rate by half a decade at a time, past one rate that is worse, and down only if no larger rate
+// is better.
 func TestDescend(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
@@ -49,7 +50,8 @@ func TestDescend(t *testing.T) {
 	}
 }
 
-// Trials leave no trace: training is bit-identical to one with the chosen rate, in all layouts, and for any number of worker threads.
+// Trials leave no trace: training is bit-identical to one with the chosen rate, in all layouts, and for any number of
+// worker threads.
 func TestTrialsLeaveNoTrace(t *testing.T) {
 	data := samples(t, 300)
 	for _, o := range [][]string{{}, {"accumulate", "4"}, {"offload", "optimizer"}, {"storage", "float16"}, {"dropout", "0.1", "ema", "0.9"}} {
@@ -74,8 +76,8 @@ func chosen(t *testing.T, c pass.Training, option string) string {
 	return c.Chosen[i].Value
 }
 
-// A model whose loss is far above that of equal probabilities, such as one with inputs of a larger scale than it was trained with, keeps a rate at
-// which it learns: the rate with the lowest loss of a trial destroys it.
+// A model whose loss is far above that of equal probabilities, such as one with inputs of a larger scale than it was
+// trained with, keeps a rate at which it learns: the rate with the lowest loss of a trial destroys it.
 func TestRateOfALargeStart(t *testing.T) {
 	for _, c := range []struct {
 		start, least, equal float64

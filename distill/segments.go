@@ -8,9 +8,10 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/grad"
 )
 
-// chooseSegments chooses the recomputed segments of checkpoint "auto". Estimates of the stored activations give candidates, and the engine's
-// memory plan selects among them, since it includes gradients, scratch memory and the activations inside a segment. Of the best candidate,
-// segments whose recomputation does not reduce the plan are then stored again, longest compute time first.
+// chooseSegments chooses the recomputed segments of checkpoint "auto". Estimates of the stored activations give
+// candidates, and the engine's memory plan selects among them, since it includes gradients, scratch memory and the
+// activations inside a segment. Of the best candidate, segments whose recomputation does not reduce the plan are then
+// stored again, longest compute time first.
 func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 	if p.isPattern() {
 		return pl.chooseLight(ctx, p)

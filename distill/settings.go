@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// settings are the options of a training run. Those that were not given are set when the data and the model are known: batch by
-// chooseBatch, the others by resolve and by the trials of learning rates.
+// settings are the options of a training run. Those that were not given are set when the data and the model are known:
+// batch by chooseBatch, the others by resolve and by the trials of learning rates.
 type settings struct {
 	FineTune
 	given  FineTune // the options without those that were chosen

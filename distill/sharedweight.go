@@ -9,8 +9,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A sharedWeight is a weight whose elements are entries of codebooks (weight sharing). Training updates the entries, by the sum of the gradients of
-// their elements (Han et al., Deep Compression, ICLR 2016, section 3.3); which entry an element has does not change.
+// A sharedWeight is a weight whose elements are entries of codebooks (weight sharing). Training updates the entries, by
+// the sum of the gradients of their elements (Han et al., Deep Compression, ICLR 2016, section 3.3); which entry an
+// element has does not change.
 type sharedWeight struct {
 	row             pass.Row
 	indices, scales *ir.Array    // scales is nil without scales

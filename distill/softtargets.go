@@ -39,8 +39,9 @@ func (ts *teachers) soft(ctx context.Context, b *dataset.Batch, samples []int) (
 	return out, nil
 }
 
-// target returns the mean of a term's values, nil for labels. Class probabilities are averaged at the temperature, and returned as the scores that
-// have them; vectors of the cosine loss are averaged as directions. Padding is no part of them: attended is 1 for tokens and 0 for padding, nil without any.
+// target returns the mean of a term's values, nil for labels. Class probabilities are averaged at the temperature, and
+// returned as the scores that have them; vectors of the cosine loss are averaged as directions. Padding is no part of
+// them: attended is 1 for tokens and 0 for padding, nil without any.
 func (ts *teachers) target(t term, outputs []map[string]*ir.Array, attended *ir.Array) (*ir.Array, error) {
 	var first *ir.Array
 	for i, s := range t.soft {

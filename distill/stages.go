@@ -4,9 +4,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Stages returns the steps of distillation in two stages, each with the epochs or steps of o: the first one trains on intermediate values alone,
-// by default on hidden states and attention, the second one on the outputs (Jiao et al., TinyBERT, 2020, arXiv:1909.10351, section 4.1). The
-// checkpoint of the first one has the suffix .stage1.
+// Stages returns the steps of distillation in two stages, each with the epochs or steps of o: the first one trains on
+// intermediate values alone, by default on hidden states and attention, the second one on the outputs (Jiao et al.,
+// TinyBERT, 2020, arXiv:1909.10351, section 4.1). The checkpoint of the first one has the suffix .stage1.
 func Stages(o Distill) []pass.Options {
 	first, second := o, o
 	first.Loss, first.Alpha = noLoss, nil

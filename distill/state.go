@@ -71,8 +71,8 @@ func (s *state) count(counts []float64) {
 	}
 }
 
-// adjustLossScale halves the loss scale after an overflow of the gradients, which left the weights unchanged, and doubles it after 1000 steps
-// without. squares is the sum of the gradients' squares.
+// adjustLossScale halves the loss scale after an overflow of the gradients, which left the weights unchanged, and
+// doubles it after 1000 steps without. squares is the sum of the gradients' squares.
 func (s *state) adjustLossScale(squares float64, float16 bool) {
 	if s.LossScale == 1 && !float16 {
 		return

@@ -20,14 +20,16 @@ type stepRunner struct {
 	progress *progress
 }
 
-// A result is that of a step: its loss, and the sum of the squares of all gradients, at a loss scale. A weight whose gradient is not finite did not change.
+// A result is that of a step: its loss, and the sum of the squares of all gradients, at a loss scale. A weight whose
+// gradient is not finite did not change.
 type result struct{ loss, squares, lossScale float64 }
 
-// diverges reports whether the step was not finite. Gradients that overflow at a loss scale above 1 are no reason: the next steps have a smaller one.
+// diverges reports whether the step was not finite. Gradients that overflow at a loss scale above 1 are no reason: the
+// next steps have a smaller one.
 func (r result) diverges() bool { return !finite(r.loss) || !finite(r.squares) && r.lossScale <= 1 }
 
-// train updates the weights by every batch of samples, with the hyperparameters of next. It calls done after each step. With --save a step
-// that has begun ends, as an interrupted one may have changed weights.
+// train updates the weights by every batch of samples, with the hyperparameters of next. It calls done after each step.
+// With --save a step that has begun ends, as an interrupted one may have changed weights.
 func (s *stepRunner) train(interruptible context.Context, samples []int, next func() hyperparameters, done func(result) error) error {
 	ctx := interruptible
 	if s.graphs.settings.Save != "" {
@@ -93,7 +95,8 @@ func (s *stepRunner) counts() *counter {
 	return s.counter
 }
 
-// microBatch runs micro-batch i of a step. It returns its part of the loss and, if the step updates weights, the squares of the gradients.
+// microBatch runs micro-batch i of a step. It returns its part of the loss and, if the step updates weights, the
+// squares of the gradients.
 func (s *stepRunner) microBatch(ctx context.Context, b *dataset.Batch, samples []int, i int, h hyperparameters) (r result, err error) {
 	if i == 0 { // weights change at the end of a step only
 		if err := s.graphs.quantizeWeights(ctx); err != nil {

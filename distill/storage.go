@@ -8,8 +8,8 @@ import (
 // maxStoragePlans limits the plans of chooseStorage.
 const maxStoragePlans = 48
 
-// chooseStorage stores activations in float32 where another type does not reduce the plan: all of them if the smallest layout in float32 is not
-// larger, otherwise groups of them, halved until a group has no effect.
+// chooseStorage stores activations in float32 where another type does not reduce the plan: all of them if the smallest
+// layout in float32 is not larger, otherwise groups of them, halved until a group has no effect.
 func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 	if p.storage == "float32" || p.offloadActivations || p.exact != nil {
 		return nil
@@ -53,8 +53,8 @@ func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 	return nil
 }
 
-// planBelow plans a layout in which a group of converted activations is stored in float32; nil if its arena is larger than most. Most layouts need no
-// plan for that.
+// planBelow plans a layout in which a group of converted activations is stored in float32; nil if its arena is larger
+// than most. Most layouts need no plan for that.
 func (pl *planner) planBelow(ctx context.Context, p *layout, converted *step, group []string, most int64) (*step, error) {
 	if converted.floor(group) > most {
 		return nil, nil

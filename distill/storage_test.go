@@ -70,7 +70,8 @@ func TestChooseStorage(t *testing.T) {
 	}
 }
 
-// Training with int8 activations has about the loss of float32, with the same first loss, and does not depend on the number of workers.
+// Training with int8 activations has about the loss of float32, with the same first loss, and does not depend on the
+// number of workers.
 func TestInt8Storage(t *testing.T) {
 	base := []string{"data", samples(t, 600), "labels", "label", "batch", "128", "epochs", "4", "validate", "0", "optimizer", "momentum"}
 	learn := func(workers int, o ...string) (map[string][]byte, pass.Training) {

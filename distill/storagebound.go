@@ -7,9 +7,10 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
-// floor returns a lower bound of the arena of a planned step if these of its converted activations were stored in float32, 0 if none is known: each
-// would be live from its computation to its last use in the backward pass, its other form never, and other blocks as in the plan. At the first and
-// the last step of a value that may share memory with an operand, it is not counted.
+// floor returns a lower bound of the arena of a planned step if these of its converted activations were stored in
+// float32, 0 if none is known: each would be live from its computation to its last use in the backward pass, its other
+// form never, and other blocks as in the plan. At the first and the last step of a value that may share memory with an
+// operand, it is not counted.
 func (st *step) floor(names []string) int64 {
 	values := map[string]engine.Lifetime{}
 	for _, v := range st.usage.Values {

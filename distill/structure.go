@@ -12,8 +12,8 @@ import (
 // A structure is the intermediate values of a model that distillation compares, found in its graph.
 type structure struct {
 	tape *grad.Tape
-	// hidden are the hidden states of a transformer, [batch, tokens, width]: the embeddings and the result of each layer. Of other models they are
-	// the last activations of each spatial size, and those before each layer of units.
+	// hidden are the hidden states of a transformer, [batch, tokens, width]: the embeddings and the result of each
+	// layer. Of other models they are the last activations of each spatial size, and those before each layer of units.
 	hidden     []*ir.Value
 	attentions []grad.AttentionLayer // one for each layer of a transformer
 	padding    *ir.Value             // see visible
@@ -45,7 +45,8 @@ func structureOf(t *grad.Tape) *structure {
 	return s
 }
 
-// stagesOf returns the last of the cuts of each spatial size, and those that layers of units consume. The scores of the model are none of them.
+// stagesOf returns the last of the cuts of each spatial size, and those that layers of units consume. The scores of the
+// model are none of them.
 func stagesOf(t *grad.Tape, cuts []*ir.Value) []*ir.Value {
 	var out []*ir.Value
 	for i, v := range cuts[:max(0, len(cuts)-1)] {
@@ -67,9 +68,10 @@ func isView(v *ir.Value) bool { return operator.Of(v.Producer()).Move == operato
 // A layerPair is a hidden state of the student and that of the teacher with which it is compared.
 type layerPair struct{ student, teacher int }
 
-// pairs matches hidden states: by their names if both models have the same ones, of convolutional networks by their spatial size, and otherwise
-// uniformly, which assigns layer n·i/k of n of the teacher to layer i of k (Jiao et al., TinyBERT, 2020, arXiv:1909.10351, section 3.1). Names of
-// models of different depth do not count: exporters number values, so that equal names are at different depths.
+// pairs matches hidden states: by their names if both models have the same ones, of convolutional networks by their
+// spatial size, and otherwise uniformly, which assigns layer n·i/k of n of the teacher to layer i of k (Jiao et al.,
+// TinyBERT, 2020, arXiv:1909.10351, section 3.1). Names of models of different depth do not count: exporters number
+// values, so that equal names are at different depths.
 func (s *structure) pairs(t *structure) []layerPair {
 	if pairs := s.named(t); pairs != nil {
 		return pairs

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// TestPairs: hidden states are matched by depth in networks of units, by spatial size in convolutional networks, and uniformly in transformers.
+// TestPairs: hidden states are matched by depth in networks of units, by spatial size in convolutional networks, and
+// uniformly in transformers.
 func TestPairs(t *testing.T) {
 	r := readFeatures(t)
 	units := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, features}}}
@@ -46,7 +47,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// TestMatch: pairs of --match are compared by their kind, with a projection where widths differ; they need comparable shapes.
+// TestMatch: pairs of --match are compared by their kind, with a projection where widths differ; they need comparable
+// shapes.
 func TestMatch(t *testing.T) {
 	r := readFeatures(t)
 	tokens := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, 4, 3}}, "mask": {DType: ir.Float, Shape: []int64{2, 4}}}

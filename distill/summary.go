@@ -33,7 +33,8 @@ func (m *memoryUsage) sizes() []pass.Size {
 // maxLive is the number of values at the peak in reports.
 const maxLive = 8
 
-// peak returns the memory at the peak by kind, and the largest values of the arena. The peak is in a step, or in the evaluation.
+// peak returns the memory at the peak by kind, and the largest values of the arena. The peak is in a step, or in the
+// evaluation.
 func (c *candidate) peak() ([]pass.Size, []pass.LiveValue, error) {
 	st, plan := c.step, c.step.blocks()
 	if c.evaluator != nil && c.evaluator.arena() > max(st.arena(), c.update.arena()) {

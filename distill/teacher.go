@@ -103,7 +103,8 @@ func (t *teacher) outputs(ctx context.Context, in map[string]*ir.Array) (map[str
 	return out, nil
 }
 
-// An ownCache is a cache of a teacher that the student does not have, or has with fewer heads. It is empty like one of the student's.
+// An ownCache is a cache of a teacher that the student does not have, or has with fewer heads. It is empty like one of
+// the student's.
 type ownCache struct {
 	like string // the input of the student
 	t    *ir.Type
@@ -122,7 +123,8 @@ func (c ownCache) shape(like []int64) []int64 {
 
 var layerNumber = regexp.MustCompile(`[0-9]+`)
 
-// ownCaches are those of a teacher, by input. They have the layout of the student's cache whose name differs in the number of the layer only.
+// ownCaches are those of a teacher, by input. They have the layout of the student's cache whose name differs in the
+// number of the layer only.
 func (l *loader) ownCaches(m *ir.Model) map[string]ownCache {
 	own, student := map[string]ownCache{}, map[string]string{}
 	for _, p := range dataset.Caches(l.model.Graph) {
@@ -189,8 +191,8 @@ func (t *teacher) close() error {
 	return t.session.Close()
 }
 
-// teachers compute the targets of distillation losses: features of single teachers, and soft targets, which are the weighted means of their
-// outputs.
+// teachers compute the targets of distillation losses: features of single teachers, and soft targets, which are the
+// weighted means of their outputs.
 type teachers struct {
 	temperature float64
 	each        []*teacher // nil for teachers without values in losses

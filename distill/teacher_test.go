@@ -19,8 +19,8 @@ func singleSample(seed uint64) *ir.Model {
 	return m
 }
 
-// TestFixedBatchSize: a student with a fixed batch size of 1 learns the same as one with a dynamic batch size, from a teacher of either
-// kind, and in batches too: its Reshape allows that.
+// TestFixedBatchSize: a student with a fixed batch size of 1 learns the same as one with a dynamic batch size, from a
+// teacher of either kind, and in batches too: its Reshape allows that.
 func TestFixedBatchSize(t *testing.T) {
 	data := samples(t, 300)
 	weight := func(student, teacher *ir.Model) []float32 {

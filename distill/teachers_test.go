@@ -33,7 +33,8 @@ func trainedOn(t *testing.T, m *ir.Model, teachers []*ir.Model, o ...string) *tr
 	return tr
 }
 
-// TestTeachers: a step of gradient descent with the averaged soft targets of two teachers is the weighted mean of the steps with each.
+// TestTeachers: a step of gradient descent with the averaged soft targets of two teachers is the weighted mean of the
+// steps with each.
 func TestTeachers(t *testing.T) {
 	data := samples(t, 300)
 	a, b := network(2, features, 16, classes), network(3, features, 24, classes)

@@ -12,8 +12,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A trainer opens the parts of a training run, in the order in which they depend on each other, and runs its epochs. Each part has a duty and
-// holds what it needs for that; none of them holds the trainer.
+// A trainer opens the parts of a training run, in the order in which they depend on each other, and runs its epochs.
+// Each part has a duty and holds what it needs for that; none of them holds the trainer.
 type trainer struct {
 	*environment
 	settings   *settings
@@ -105,8 +105,8 @@ func someNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// describe opens data and teachers, and builds all that graphs and plans depend on: losses, types of inputs and weights. It returns a graph
-// with the weights as parameters.
+// describe opens data and teachers, and builds all that graphs and plans depend on: losses, types of inputs and
+// weights. It returns a graph with the weights as parameters.
 func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tape, error) {
 	if err := t.settings.checkScores(t.model.Graph); err != nil {
 		return nil, err

@@ -16,8 +16,9 @@ type Trial struct {
 	Random  bool    `json:"random"`  // the samples were random
 }
 
-// RunTrial trains a step's model for some steps, as FineTune with options o would, and discards the result. Without a learning rate in o it has
-// the default of the optimizer. Without data in o it repeats a batch of random inputs, with random classes as labels.
+// RunTrial trains a step's model for some steps, as FineTune with options o would, and discards the result. Without a
+// learning rate in o it has the default of the optimizer. Without data in o it repeats a batch of random inputs, with
+// random classes as labels.
 func RunTrial(ctx context.Context, step *pass.Step, o FineTune, steps int) (_ *Trial, err error) {
 	o.Steps, o.Time = steps, 0
 	t, err := newStepTrainer(step, newFineTuning(o))

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// A validation evaluates the weights of a training after each epoch, or their moving average, and keeps the best ones in a file.
+// A validation evaluates the weights of a training after each epoch, or their moving average, and keeps the best ones
+// in a file.
 type validation struct {
 	graphs    *graphBuilder
 	teachers  *teachers  // nil without distillation losses

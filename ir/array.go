@@ -94,7 +94,8 @@ func AlignedBytes(n int64) []byte {
 	return b[skip : int64(skip)+n : int64(skip)+n]
 }
 
-// alignedCopy is a copy of data that is aligned like AlignedBytes. append, unlike make, does not clear the memory, and aligns all but short slices.
+// alignedCopy is a copy of data that is aligned like AlignedBytes. append, unlike make, does not clear the memory, and
+// aligns all but short slices.
 func alignedCopy(data []byte) []byte {
 	b := append([]byte(nil), data...)
 	if uintptr(unsafe.Pointer(unsafe.SliceData(b)))%Alignment == 0 {

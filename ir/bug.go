@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// A Bug is a failure of the program itself: a panic, or a result that contradicts what was declared. No other model is needed, and no second
-// attempt helps. Its message is one line; Stack is the stack trace.
+// A Bug is a failure of the program itself: a panic, or a result that contradicts what was declared. No other model is
+// needed, and no second attempt helps. Its message is one line; Stack is the stack trace.
 type Bug struct {
 	Value any
 	Stack []byte

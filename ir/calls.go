@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The limits of function calls, beyond which a graph cannot be expanded: most programs that run a model copy the body of a function to each of
-// its calls.
+// The limits of function calls, beyond which a graph cannot be expanded: most programs that run a model copy the body
+// of a function to each of its calls.
 const (
 	maxCallDepth = 64
 	maxExpansion = 1 << 22 // nodes, with their edges, attributes and names; real models have fewer than 100,000
@@ -48,8 +48,9 @@ func (id OpID) canonical() OpID {
 	return id
 }
 
-// VerifyCalls checks that m can be expanded by copying the body of each function to its calls: no function calls itself, directly or through
-// others, calls are not nested deeper than 64, and the result is not much larger than real models.
+// VerifyCalls checks that m can be expanded by copying the body of each function to its calls: no function calls
+// itself, directly or through others, calls are not nested deeper than 64, and the result is not much larger than real
+// models.
 func (m *Model) VerifyCalls() error {
 	if len(m.Functions) == 0 {
 		return nil
@@ -80,7 +81,8 @@ type body struct {
 	active bool
 }
 
-// An expansion is a number of nodes, and their size: the number of nodes, edges and attributes, with one for each 64 bytes of a name or tensor.
+// An expansion is a number of nodes, and their size: the number of nodes, edges and attributes, with one for each 64
+// bytes of a name or tensor.
 type expansion struct{ nodes, size int64 }
 
 func (x *expander) function(f *Function) (*body, error) {

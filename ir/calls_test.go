@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// functionsOf returns a model of functions that call others: "f:g,g" is a function f with two calls of g. The main graph calls the first.
+// functionsOf returns a model of functions that call others: "f:g,g" is a function f with two calls of g. The main
+// graph calls the first.
 func functionsOf(specs ...string) *Model {
 	m := NewModel()
 	for i, s := range specs {

@@ -156,7 +156,8 @@ func (g *Graph) within(n *Node) bool {
 	return false
 }
 
-// RemoveConst removes the constant v from g. An input loses its default value. The time does not depend on the number of constants.
+// RemoveConst removes the constant v from g. An input loses its default value. The time does not depend on the number
+// of constants.
 func (g *Graph) RemoveConst(v *Value) {
 	if v.graph != g || v.Const == nil || v.removed {
 		return

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// An indexSelect payload has entries of one axis of another one: entry i is the source's entry indices[i], or zeros where
-// that is negative. Indices ascend.
+// An indexSelect payload has entries of one axis of another one: entry i is the source's entry indices[i], or zeros
+// where that is negative. Indices ascend.
 type indexSelect struct {
 	in      io.ReaderAt
 	size    int64 // of the source, in bytes
@@ -136,8 +136,8 @@ func (w *readAhead) fill(off int64) error {
 	return nil
 }
 
-// IndexSelect is the lazy tensor with the given indices of t's axes, in ascending order by axis; nil keeps all of an axis, and a negative index
-// is zeros. Rows that are not selected are not read. The type has at least 8 bits.
+// IndexSelect is the lazy tensor with the given indices of t's axes, in ascending order by axis; nil keeps all of an
+// axis, and a negative index is zeros. Rows that are not selected are not read. The type has at least 8 bits.
 func IndexSelect(name string, t *Tensor, indices [][]int64) *Tensor {
 	out := Spec{Name: t.Name, DType: t.DType, Shape: selectedShape(t.Shape, indices)}
 	r := &Recipe{Name: name, In: []*Tensor{t}, Out: []Spec{out}}

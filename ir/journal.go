@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A Journal keeps the results of units of work, so that a run continues after an interruption with the same end result, and so that several processes divide
-// the units of one run. Units of one run have different names.
+// A Journal keeps the results of units of work, so that a run continues after an interruption with the same end result,
+// and so that several processes divide the units of one run. Units of one run have different names.
 type Journal interface {
 	// Result returns the parts of the result of a unit, ok is false if it is not known.
 	Result(unit string) (parts []*io.SectionReader, ok bool)
@@ -16,8 +16,8 @@ type Journal interface {
 	Add(ctx context.Context, unit string, parts ...[]byte) ([]*io.SectionReader, error)
 	// File is the path of a file of the run that is kept like the results.
 	File(ctx context.Context, name string) (string, error)
-	// Mine reports which of several units that do not depend on each other this process computes, the others being those of other processes. Times are
-	// proportional to costs.
+	// Mine reports which of several units that do not depend on each other this process computes, the others being
+	// those of other processes. Times are proportional to costs.
 	Mine(costs []int64) []bool
 }
 
@@ -45,8 +45,8 @@ func Mine(j Journal, costs []int64) []bool {
 	return all
 }
 
-// Each calls do for each of several units that do not depend on each other, and whether it is one of this process. Units whose results are not known yet do not keep it
-// from the others: their *Elsewhere is returned in the end.
+// Each calls do for each of several units that do not depend on each other, and whether it is one of this process.
+// Units whose results are not known yet do not keep it from the others: their *Elsewhere is returned in the end.
 func Each(j Journal, costs []int64, do func(i int, mine bool) error) error {
 	var missing error
 	for i, mine := range Mine(j, costs) {
@@ -65,8 +65,8 @@ func Serial(ctx context.Context, j Journal, name string, run func() error) error
 	return Run(ctx, j, name, Mine(j, []int64{1})[0], run)
 }
 
-// Run runs units that are computed together. In a process in which they are not mine it is an *Elsewhere until they are known, and then run finds the
-// results. Name is that of a unit besides.
+// Run runs units that are computed together. In a process in which they are not mine it is an *Elsewhere until they are
+// known, and then run finds the results. Name is that of a unit besides.
 func Run(ctx context.Context, j Journal, name string, mine bool, run func() error) error {
 	if j == nil {
 		return run()
@@ -78,8 +78,8 @@ func Run(ctx context.Context, j Journal, name string, mine bool, run func() erro
 	return err
 }
 
-// Once returns the result of a unit: one that is known in j, or what compute returns, which j keeps. A nil j keeps nothing. A unit that is not known and
-// not mine, which a nil j has none of, is an *Elsewhere.
+// Once returns the result of a unit: one that is known in j, or what compute returns, which j keeps. A nil j keeps
+// nothing. A unit that is not known and not mine, which a nil j has none of, is an *Elsewhere.
 func Once(ctx context.Context, j Journal, unit string, mine bool, compute func() ([]byte, error)) ([]byte, error) {
 	if j == nil {
 		return compute()

@@ -2,11 +2,12 @@ package ir
 
 import "slices"
 
-// listedInputs is the IR version up to which every initializer is a graph input, and none of them is meant to be overridden.
+// listedInputs is the IR version up to which every initializer is a graph input, and none of them is meant to be
+// overridden.
 const listedInputs = 3
 
-// Overridable reports whether callers may run the model with another value than that of the constant v: it is an input, with the constant
-// as its default.
+// Overridable reports whether callers may run the model with another value than that of the constant v: it is an input,
+// with the constant as its default.
 func (v *Value) Overridable() bool {
 	return v.Const != nil && v.IsInput() && (v.graph.model.IRVersion > listedInputs || v.graph != v.graph.model.Graph)
 }
@@ -19,8 +20,9 @@ func (v *Value) Initializer() *Tensor {
 	return v.Const
 }
 
-// HideDefaults makes overridable constants plain inputs until restore is called, and returns them in file order: whatever rewrites the model
-// meanwhile does not take them for constants. Initializer returns their tensors to those who run the model. A second call of restore has no effect.
+// HideDefaults makes overridable constants plain inputs until restore is called, and returns them in file order:
+// whatever rewrites the model meanwhile does not take them for constants. Initializer returns their tensors to those
+// who run the model. A second call of restore has no effect.
 func (m *Model) HideDefaults() (hidden []*Value, restore func()) {
 	before := map[*Graph][]*Value{}
 	for g := range m.Graphs() {

@@ -2,8 +2,8 @@ package ir
 
 import "slices"
 
-// Pair returns the index of the name in others that corresponds to each of names, outputs of two models: the equal one, and in order for those that the other
-// list does not have, if there are equally many; -1 for the rest.
+// Pair returns the index of the name in others that corresponds to each of names, outputs of two models: the equal one,
+// and in order for those that the other list does not have, if there are equally many; -1 for the rest.
 func Pair(names, others []string) []int {
 	pairs, left := make([]int, len(names)), []int(nil)
 	for i, name := range others {

@@ -53,8 +53,8 @@ func ParseInts(dt DType, b []byte) ([]int64, bool) {
 // smallElems is the maximum size of a constant that Value.Ints reads.
 const smallElems = 1024
 
-// Ints reads a constant of integers, such as a shape or axes. It returns false if v is nil or no such constant, has more than 1024
-// elements, or is a lazy tensor.
+// Ints reads a constant of integers, such as a shape or axes. It returns false if v is nil or no such constant, has
+// more than 1024 elements, or is a lazy tensor.
 func (v *Value) Ints() ([]int64, bool) {
 	if v == nil || v.Const == nil || v.Const.DType != Int64 && v.Const.DType != Int32 || v.Const.Elems() > smallElems {
 		return nil, false
@@ -66,8 +66,8 @@ func (v *Value) Ints() ([]int64, bool) {
 	return ParseInts(v.Const.DType, b)
 }
 
-// Stored reads the whole payload of a small tensor that is in memory or in a file. It returns false for a lazy tensor and where
-// reading fails.
+// Stored reads the whole payload of a small tensor that is in memory or in a file. It returns false for a lazy tensor
+// and where reading fails.
 func (t *Tensor) Stored() ([]byte, bool) {
 	switch s := t.Source.(type) {
 	case Mem:

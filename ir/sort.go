@@ -41,7 +41,8 @@ func (g *Graph) Order() ([]*Node, error) {
 	return s.order, nil
 }
 
-// Live returns the nodes of g that its outputs depend on, subgraphs of others included, in topological order. It fails on a cycle.
+// Live returns the nodes of g that its outputs depend on, subgraphs of others included, in topological order. It fails
+// on a cycle.
 func (g *Graph) Live() ([]*Node, error) {
 	nodes, err := g.Order()
 	if err != nil {

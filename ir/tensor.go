@@ -32,8 +32,9 @@ func (s Spec) Bytes() int64 { return (s.Elems()*s.DType.Bits() + 7) / 8 }
 // MaxRank is the maximum number of axes, that of NumPy and PyTorch.
 const MaxRank = 64
 
-// Valid reports too many dimensions, negative ones, and those whose payload no file can hold. Like NumPy it also rejects an empty tensor
-// whose other dimensions are too large, so that products of some of the dimensions do not overflow.
+// Valid reports too many dimensions, negative ones, and those whose payload no file can hold. Like NumPy it also
+// rejects an empty tensor whose other dimensions are too large, so that products of some of the dimensions do not
+// overflow.
 func (s Spec) Valid() error {
 	if len(s.Shape) > MaxRank {
 		return fmt.Errorf("a shape has %d dimensions, the maximum is %d", len(s.Shape), MaxRank)

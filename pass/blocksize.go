@@ -47,8 +47,8 @@ func (b BlockSize) Grid(rows, cols int64) (down, across int64) {
 	return (rows + b.Rows - 1) / b.Rows, (cols + b.Cols - 1) / b.Cols
 }
 
-// MatrixRows is the number of rows of a weight as a matrix: its first dimension, or directions·gates·hidden if a recurrent layer is among
-// its consumers; 1 for a vector.
+// MatrixRows is the number of rows of a weight as a matrix: its first dimension, or directions·gates·hidden if a
+// recurrent layer is among its consumers; 1 for a vector.
 func MatrixRows(shape []int64, consumers []*ir.Node) int64 {
 	switch {
 	case len(shape) < 2:

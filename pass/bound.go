@@ -8,18 +8,21 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Bound is what the stored form of a weight must hold. Every run evaluates it on the parts as they are in the written files, decoded as a reader
-// does: a weight that breaks it was encoded, packed or written wrongly, which is a bug of the program.
+// A Bound is what the stored form of a weight must hold. Every run evaluates it on the parts as they are in the written
+// files, decoded as a reader does: a weight that breaks it was encoded, packed or written wrongly, which is a bug of
+// the program.
 //
-// It must hold for every weight that a method accepts. What it compares is derived from the rounding of the encoding (docs/bounds.md), never from
-// what weights usually look like.
+// It must hold for every weight that a method accepts. What it compares is derived from the rounding of the encoding
+// (docs/bounds.md), never from what weights usually look like.
 type Bound struct {
 	// Of is the weight that was encoded: that before the step, or what the step made of it, such as a rescaled one.
 	Of *ir.Tensor
-	// Tensors makes tensors of the elements of Of from the parts in the order of Row.After: the restored weight, and those that New compares with.
+	// Tensors makes tensors of the elements of Of from the parts in the order of Row.After: the restored weight, and
+	// those that New compares with.
 	Tensors func(parts []*ir.Tensor) []*ir.Tensor
-	// New returns a function that is called with consecutive elements: x of Of, and y of each of the Tensors, as float32. After the last ones it is
-	// called once more without any. It returns what is wrong; empty if nothing is. The reader has the elements of Of. Note adds a note to the row.
+	// New returns a function that is called with consecutive elements: x of Of, and y of each of the Tensors, as
+	// float32. After the last ones it is called once more without any. It returns what is wrong; empty if nothing is.
+	// The reader has the elements of Of. Note adds a note to the row.
 	New func(ctx context.Context, of io.ReaderAt, note func(Reason)) (func(x []float32, y [][]float32) string, error)
 }
 

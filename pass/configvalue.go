@@ -9,7 +9,8 @@ const (
 	IntermediateSize = "intermediate_size"
 )
 
-// A ConfigValue is a number of a model's architecture that a step changed, and that configuration outside of the model has too.
+// A ConfigValue is a number of a model's architecture that a step changed, and that configuration outside of the model
+// has too.
 type ConfigValue struct {
 	Name     string   `json:"name"`               // key of config.json
 	Submodel Submodel `json:"submodel,omitempty"` // of the model
@@ -22,10 +23,12 @@ type ConfigValue struct {
 // Changed reports whether the number is another one in some layer.
 func (v ConfigValue) Changed() bool { return len(v.To) != 1 || v.To[0] != v.From }
 
-// A Submodel is the part of a model that layers belong to, where configuration has numbers for several; empty if it is not known.
+// A Submodel is the part of a model that layers belong to, where configuration has numbers for several; empty if it is
+// not known.
 type Submodel string
 
-// The parts of models: the decoder of an encoder and a decoder, else what reads data of one kind. What joins text with images or sound is a language model.
+// The parts of models: the decoder of an encoder and a decoder, else what reads data of one kind. What joins text with
+// images or sound is a language model.
 const (
 	Decoder Submodel = "decoder"
 	Text    Submodel = "text"

@@ -28,7 +28,8 @@ func Consumers(v *ir.Value) []*ir.Node {
 	return ns
 }
 
-// manyConsumers is the number of consumers from which a map finds one faster than a scan; nearly all constants have fewer.
+// manyConsumers is the number of consumers from which a map finds one faster than a scan; nearly all constants have
+// fewer.
 const manyConsumers = 32
 
 // LeafUses are the uses of v, with those of its views and casts in place of the nodes that Trace follows. A use without

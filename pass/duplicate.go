@@ -11,8 +11,8 @@ import (
 // sampleBytes is the size of the part of a payload that is compared first.
 const sampleBytes = 64 << 10
 
-// A content is the graph, type and shape of a tensor, and the digest of the bytes that were read, if any. Only tensors of one content are
-// compared: constants of one branch are not visible in the other.
+// A content is the graph, type and shape of a tensor, and the digest of the bytes that were read, if any. Only tensors
+// of one content are compared: constants of one branch are not visible in the other.
 type content struct {
 	g    *ir.Graph
 	spec string
@@ -20,8 +20,8 @@ type content struct {
 }
 
 // Duplicates maps each value to the first one in vs with the same graph, type, shape
-// and payload, or to itself. A tensor that is the only one of its type and shape is not read; tensors with equal samples are
-// read in full, once.
+// and payload, or to itself. A tensor that is the only one of its type and shape is not read; tensors with equal
+// samples are read in full, once.
 func Duplicates(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value) (map[*ir.Value]*ir.Value, error) {
 	contents := make([]content, len(vs))
 	for i, v := range vs {
@@ -43,8 +43,8 @@ func Duplicates(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value) (m
 	return first, nil
 }
 
-// extend sets the digests of the contents that several tensors have, to those of up to limit bytes. Tensors of up to sampleBytes are read
-// as samples.
+// extend sets the digests of the contents that several tensors have, to those of up to limit bytes. Tensors of up to
+// sampleBytes are read as samples.
 func extend(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value, contents []content, limit int64) error {
 	count := map[content]int{}
 	for _, c := range contents {

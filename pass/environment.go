@@ -18,15 +18,16 @@ type Environment struct {
 	// Precheck reads every weight before it is quantized, so that NaN, infinities and vanishing scales are
 	// found before writing. Otherwise lazy tensors find them during evaluation and return *Unfit.
 	Precheck bool
-	// Unfit are weights, by name, that a method could not store although it had read them before (Precheck): no step changes them.
+	// Unfit are weights, by name, that a method could not store although it had read them before (Precheck): no step
+	// changes them.
 	Unfit map[string]Reason
 	// KeepIR keeps the IR version: new initializers of models below IR 4 are listed
 	// among the graph inputs.
 	KeepIR bool
 	// DryRun reports that no model is written: methods skip long computations.
 	DryRun bool
-	// NoTrials forbids choices by running the model on random inputs: weights are, or were, trained, and the stored values must follow the
-	// rule of fake quantization.
+	// NoTrials forbids choices by running the model on random inputs: weights are, or were, trained, and the stored
+	// values must follow the rule of fake quantization.
 	NoTrials bool
 	// Changed reports that an earlier step changed weights: Source is not the model that the step gets.
 	Changed bool
@@ -45,8 +46,8 @@ type Environment struct {
 
 	// Alone reports that the process does nothing else: a method may limit its memory to what the method plans.
 	Alone bool
-	// Minimum returns the least memory, in bytes, that the process has after the steps besides the program, such as for verification, for
-	// steps with a memory budget; nil for nothing.
+	// Minimum returns the least memory, in bytes, that the process has after the steps besides the program, such as for
+	// verification, for steps with a memory budget; nil for nothing.
 	Minimum func(context.Context) (int64, error)
 	// Trained is called after each step of training, and once more after its end; may be nil.
 	Trained func(Progress)

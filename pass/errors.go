@@ -2,8 +2,8 @@ package pass
 
 import "fmt"
 
-// An OptionError is an invalid option, or a combination of options that exclude each other: a mistake of the caller, which no
-// other model and no second attempt repairs.
+// An OptionError is an invalid option, or a combination of options that exclude each other: a mistake of the caller,
+// which no other model and no second attempt repairs.
 type OptionError struct{ Err error }
 
 func (e *OptionError) Error() string { return e.Err.Error() }
@@ -14,8 +14,9 @@ func OptionErrorf(format string, args ...any) error {
 	return &OptionError{fmt.Errorf(format, args...)}
 }
 
-// An Unfit error reports that a method does not support a weight's values. The pipeline runs again with Precheck, and the weight is skipped. One that
-// a step returns all the same excludes the weight from all steps, so that no weight ends a run.
+// An Unfit error reports that a method does not support a weight's values. The pipeline runs again with Precheck, and
+// the weight is skipped. One that a step returns all the same excludes the weight from all steps, so that no weight
+// ends a run.
 type Unfit struct {
 	Tensor string
 	Reason Reason

@@ -44,7 +44,8 @@ func fieldsOf(v reflect.Value) []*field {
 	return list
 }
 
-// fieldTags are the tags of a field, and of the equal field of a group of shared options. The first that has a key counts.
+// fieldTags are the tags of a field, and of the equal field of a group of shared options. The first that has a key
+// counts.
 type fieldTags [2]reflect.StructTag
 
 func (t fieldTags) get(key string) string { return cmp.Or(t[0].Get(key), t[1].Get(key)) }
@@ -104,7 +105,8 @@ func eachPair(group []*field, tag string, set func(f *field, value string)) {
 	}
 }
 
-// placeholder puts words in single quotes in backquotes for package flag: tags cannot contain backquotes. A quote within a word is an apostrophe.
+// placeholder puts words in single quotes in backquotes for package flag: tags cannot contain backquotes. A quote
+// within a word is an apostrophe.
 func placeholder(usage string) string {
 	text := []byte(usage)
 	for i := 0; i < len(text); i++ {
@@ -127,7 +129,8 @@ func (f *field) kind() reflect.Kind {
 	return f.v.Kind()
 }
 
-// value is the field's own implementation of flag.Value, nil if it has none. For a nil pointer it is that of a new zero value.
+// value is the field's own implementation of flag.Value, nil if it has none. For a nil pointer it is that of a new zero
+// value.
 func (f *field) value() flag.Value {
 	p := f.v
 	switch {

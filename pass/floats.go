@@ -80,7 +80,8 @@ func Scan(ctx context.Context, e *ir.Eval, t *ir.Tensor, do func(x []float32, fi
 	return nil
 }
 
-// Parallel calls do for 0 to n-1 on worker threads, in this order, and waits for all. After an error, or the end of ctx, it starts no more.
+// Parallel calls do for 0 to n-1 on worker threads, in this order, and waits for all. After an error, or the end of
+// ctx, it starts no more.
 func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64

@@ -15,8 +15,8 @@ func (f Form) RuntimeBytes(t *ir.Tensor) int64 {
 	return t.Bytes() * max(1, f.Expands)
 }
 
-// MeasuredRuntime is the runtime whose behaviour Form.Dense and operator.Facts.Float16CPU describe. A test in package report
-// asserts the runtime memory against its optimized graph.
+// MeasuredRuntime is the runtime whose behaviour Form.Dense and operator.Facts.Float16CPU describe. A test in package
+// report asserts the runtime memory against its optimized graph.
 const MeasuredRuntime = "ONNX Runtime 1.31.1"
 
 // MicrosoftDomain is the domain of the operators of ONNX Runtime.
@@ -45,11 +45,11 @@ var (
 	NBits = Form{Name: "matmul-nbits", Domain: MicrosoftDomain}
 	// WideNBits is NBits with 4 bits for values that the file has in 2, which runtimes fold.
 	WideNBits = Form{Name: "matmul-nbits-wide", Domain: MicrosoftDomain}
-	// CastMul is a Cast of quantized values, or arithmetic that unpacks bytes, for a palette a Gather of its entries, and a Mul by scales: folded
-	// into a dense weight.
+	// CastMul is a Cast of quantized values, or arithmetic that unpacks bytes, for a palette a Gather of its entries,
+	// and a Mul by scales: folded into a dense weight.
 	CastMul = Form{Name: "cast-mul", Dense: true}
-	// CastProduct is a Cast of quantized values before a product and a Mul by scales after it: folded into a dense matrix of quantized values.
-	// Of CastMul runtimes hold two, as they keep what the Cast computes.
+	// CastProduct is a Cast of quantized values before a product and a Mul by scales after it: folded into a dense
+	// matrix of quantized values. Of CastMul runtimes hold two, as they keep what the Cast computes.
 	CastProduct = Form{Name: "cast-product", Dense: true}
 	// CastFloat16 is a Cast of float16 values: folded into a dense weight.
 	CastFloat16 = Form{Name: "cast-float16", Dense: true}
@@ -73,6 +73,6 @@ var (
 	Delta   = Form{Name: "delta", Dense: true}
 )
 
-// GatherBlocks is GatherQuantized with values of less than 8 bits, which Gather does not support: runtimes fold their conversion to
-// bytes.
+// GatherBlocks is GatherQuantized with values of less than 8 bits, which Gather does not support: runtimes fold their
+// conversion to bytes.
 func GatherBlocks(bits int) Form { return Form{Name: "gather-blocks", Expands: int64(8 / bits)} }

@@ -10,8 +10,8 @@ import (
 // constsWithoutInputs is the first IR version in which initializers need not be graph inputs.
 const constsWithoutInputs = 4
 
-// raiseIR raises the IR version of a changed model to the minimum of its nodes and types. Below IR 4 every initializer must
-// be a graph input: weights are removed from the inputs. It reports whether they were.
+// raiseIR raises the IR version of a changed model to the minimum of its nodes and types. Below IR 4 every initializer
+// must be a graph input: weights are removed from the inputs. It reports whether they were.
 func raiseIR(m *ir.Model, was int64) (raised bool) {
 	m.IRVersion = max(m.IRVersion, constsWithoutInputs, opset.IRVersion(m.Opset("")))
 	if was >= constsWithoutInputs {
@@ -32,8 +32,8 @@ const (
 	withOverloads = 10 // the first one with overloads of functions
 )
 
-// neededIR is the lowest IR version that has all parts of the model: its opsets, types of constants and functions. What a later version adds besides
-// is metadata.
+// neededIR is the lowest IR version that has all parts of the model: its opsets, types of constants and functions. What
+// a later version adds besides is metadata.
 func neededIR(m *ir.Model) int64 {
 	needed := max(constsWithoutInputs, opset.IRVersion(m.Opset("")))
 	for _, f := range m.Functions {

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Ledger records the results of one step: a row for every weight, and the history of its training. The zero value is empty.
+// A Ledger records the results of one step: a row for every weight, and the history of its training. The zero value is
+// empty.
 type Ledger struct {
 	method    string
 	selected  Selection
@@ -56,7 +57,8 @@ func (l *Ledger) Note(tensor string, reason Reason) {
 // Trained adds the history of a training.
 func (l *Ledger) Trained(t Training) { l.trainings = append(l.trainings, t) }
 
-// Repeat records the options that repeat the step: those it was given, with values for those that it chose by the data, the model or the time.
+// Repeat records the options that repeat the step: those it was given, with values for those that it chose by the data,
+// the model or the time.
 func (l *Ledger) Repeat(o Options) { l.repeated = o }
 
 // LayersRemoved adds layers that were removed, all those of one change.
@@ -68,7 +70,8 @@ func (l *Ledger) LayersRemoved(stacks []RemovedLayers) {
 	l.changes++
 }
 
-// ConfigChanged adds numbers that configuration outside of the model has too, all those of one change. Those that are as before tell which layers differ.
+// ConfigChanged adds numbers that configuration outside of the model has too, all those of one change. Those that are
+// as before tell which layers differ.
 func (l *Ledger) ConfigChanged(values []ConfigValue) {
 	for _, v := range values {
 		v.Change = l.changes

@@ -2,7 +2,8 @@ package pass
 
 import "time"
 
-// A Loading measures the loading of samples: one goroutine reads, and loaders decode, convert and augment. It depends on the machine.
+// A Loading measures the loading of samples: one goroutine reads, and loaders decode, convert and augment. It depends
+// on the machine.
 type Loading struct {
 	Samples int64         // that were loaded
 	Bytes   int64         // read from files, decompressed

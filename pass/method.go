@@ -8,8 +8,8 @@ type Method struct {
 	Stage   Stage
 	Shrinks bool // the file size must decrease: otherwise no result is written
 	Repeats bool // a second run applies its fraction to the rest of the first
-	// Calibrates: by default it observes activations on calibration data, whose last bits depend on the CPU. Other methods write
-	// bit-identical models on all machines.
+	// Calibrates: by default it observes activations on calibration data, whose last bits depend on the CPU. Other
+	// methods write bit-identical models on all machines.
 	Calibrates bool
 
 	// New returns a pointer to the zero value of the method's option struct.

@@ -51,8 +51,9 @@ func parameterModule(name string) string {
 	return name[:i]
 }
 
-// scopeModule is the module of a node's name with the scopes of older exporters: /encoder/layer.0/query/MatMul of TorchScript, where a
-// child of a Sequential repeats the name of its parent (latent/latent.0), or model/dense_1/MatMul of TensorFlow.
+// scopeModule is the module of a node's name with the scopes of older exporters: /encoder/layer.0/query/MatMul of
+// TorchScript, where a child of a Sequential repeats the name of its parent (latent/latent.0), or model/dense_1/MatMul
+// of TensorFlow.
 func scopeModule(name string) string {
 	if strings.ContainsAny(name, ":; ") {
 		return ""

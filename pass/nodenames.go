@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// nameNodes makes the names of g's nodes distinct. Some runtimes name an unnamed node by its first output, so such a node is
-// named where another one has that name.
+// nameNodes makes the names of g's nodes distinct. Some runtimes name an unnamed node by its first output, so such a
+// node is named where another one has that name.
 func nameNodes(g *ir.Graph) {
 	count := map[string]int{} // nodes of a name
 	for n := range g.Nodes() {

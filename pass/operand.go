@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An Operand is a constant as the input of an operator: after Cast, Transpose and the views (Flatten, Identity, Reshape,
-// Squeeze, Unsqueeze) between them.
+// An Operand is a constant as the input of an operator: after Cast, Transpose and the views (Flatten, Identity,
+// Reshape, Squeeze, Unsqueeze) between them.
 type Operand struct {
 	Base       *ir.Value
 	Shape      []int64  // after the chain

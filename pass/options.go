@@ -11,24 +11,25 @@ import (
 	"strings"
 )
 
-// Options is the option struct of a method, such as quantize.DynamicInt8, and a step of a pipeline. Its zero value is the method
-// with its defaults.
+// Options is the option struct of a method, such as quantize.DynamicInt8, and a step of a pipeline. Its zero value is
+// the method with its defaults.
 //
 // # Tags of options
 //
-// An option is an exported field with a tag `flag:"name" usage:"text"`. The tags are the one definition of an option, from which flags, help,
-// recipes, the record of a run in its report and docs/methods.md are made: a new option is a field and nothing else. Documentation of a field is for
-// programs, and its usage for users of the command line.
+// An option is an exported field with a tag `flag:"name" usage:"text"`. The tags are the one definition of an option,
+// from which flags, help, recipes, the record of a run in its report and docs/methods.md are made: a new option is a
+// field and nothing else. Documentation of a field is for programs, and its usage for users of the command line.
 //
-// The word in single quotes in the usage is the placeholder of the value. Further tags are default:"value", which replaces the zero value;
-// enum:"a,b" for strings; list:"yes" if a recipe may have a list; file:"yes" for paths that the method reads; and recipe:"no" for options that have
-// no effect on the result, such as files that the method writes: a recipe cannot have them. `flag:"name,not"` is a boolean option that is on by
-// default, and the field turns it off. A field is a bool, an integer, a float64, a string, a type whose pointer implements flag.Value, or a pointer to
-// one of them where zero differs from the default.
+// The word in single quotes in the usage is the placeholder of the value. Further tags are default:"value", which
+// replaces the zero value; enum:"a,b" for strings; list:"yes" if a recipe may have a list; file:"yes" for paths that
+// the method reads; and recipe:"no" for options that have no effect on the result, such as files that the method
+// writes: a recipe cannot have them. `flag:"name,not"` is a boolean option that is on by default, and the field turns
+// it off. A field is a bool, an integer, a float64, a string, a type whose pointer implements flag.Value, or a pointer
+// to one of them where zero differs from the default.
 //
-// Embedded structs hold groups of options, such as Selection and Samples; defaults:"name=value,..." on an embedded field replaces defaults of its
-// options, and names:"name=other,..." their names, or removes options that are named "-". Fields of which only the definition is that of other
-// methods refer to it by SharedOptions.
+// Embedded structs hold groups of options, such as Selection and Samples; defaults:"name=value,..." on an embedded
+// field replaces defaults of its options, and names:"name=other,..." their names, or removes options that are named
+// "-". Fields of which only the definition is that of other methods refer to it by SharedOptions.
 type Options interface {
 	Method() *Method
 	// Run runs the method. The pipeline calls it on a copy with the defaults in place.
@@ -37,7 +38,8 @@ type Options interface {
 	Selected() Selection
 }
 
-// A Referenced is an option struct whose result is compared with another model than the source, such as the teacher of a student.
+// A Referenced is an option struct whose result is compared with another model than the source, such as the teacher of
+// a student.
 type Referenced interface {
 	Reference() string // path of the model; empty for the source
 }
@@ -76,7 +78,8 @@ func With(o Options, name, value string) (Options, error) {
 	return changed, fs.Set(name, value)
 }
 
-// Assignments returns a function that sets options to the values of words such as block=64; a word without a value sets a boolean.
+// Assignments returns a function that sets options to the values of words such as block=64; a word without a value sets
+// a boolean.
 func Assignments(words []string) func(*flag.FlagSet) error {
 	return func(fs *flag.FlagSet) error {
 		for _, w := range words {

@@ -13,7 +13,8 @@ import (
 // A patterned option holds globs over names of the model, each of which must match something.
 type patterned interface{ Patterns() []string }
 
-// checkPatterns reports a pattern of the step that matches nothing, neither in the model nor in the source, and the nearest names.
+// checkPatterns reports a pattern of the step that matches nothing, neither in the model nor in the source, and the
+// nearest names.
 func (s *Step) checkPatterns(o Options) (err error) {
 	var known *vocabulary
 	flagsOf(o).VisitAll(func(f *flag.Flag) {
@@ -114,7 +115,8 @@ func Nearest(text string, names []string) []string {
 	return list
 }
 
-// edits is the minimum number of insertions, deletions and replacements that make some part of name equal text (Sellers 1980).
+// edits is the minimum number of insertions, deletions and replacements that make some part of name equal text (Sellers
+// 1980).
 func edits(text, name string) int {
 	row := make([]int, len(name)+1) // for the empty text, which is a part of any name
 	for i := range len(text) {

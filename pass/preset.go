@@ -2,7 +2,8 @@ package pass
 
 import "reflect"
 
-// Preset returns a copy of o in which options without a value of their own have those of defaults, as far as o has them.
+// Preset returns a copy of o in which options without a value of their own have those of defaults, as far as o has
+// them.
 func Preset(o Options, defaults []Option) (Options, error) {
 	o = settable(copied(o))
 	fs := flagsOf(o)
@@ -42,8 +43,8 @@ func CheckStep(o Options) error {
 	return err
 }
 
-// Apart is the name of an option of o that has a value and is no part of recipes, such as the path of a file that the step
-// writes; "" if there is none.
+// Apart is the name of an option of o that has a value and is no part of recipes, such as the path of a file that the
+// step writes; "" if there is none.
 func Apart(o Options) string {
 	for _, v := range Values(o) {
 		if v.Apart && v.Value != "" && v.Value != "false" && v.Value != "0" {

@@ -2,8 +2,8 @@ package pass
 
 import "time"
 
-// A Progress is the state of a training after one of its steps, and once more after its end. Ran, Samples and the times are those of this run: a
-// training that is resumed from a checkpoint counts from there.
+// A Progress is the state of a training after one of its steps, and once more after its end. Ran, Samples and the times
+// are those of this run: a training that is resumed from a checkpoint counts from there.
 type Progress struct {
 	Method      string  // finetune, distill
 	Step, Steps int     // done so far, and in all without early stopping

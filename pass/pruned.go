@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// KeyPruned is the key of a model's metadata that has the names of the weights with pruned elements, as a JSON array. Zeros of other weights are values like any
-// other, such as those of a head that is initialized with zeros.
+// KeyPruned is the key of a model's metadata that has the names of the weights with pruned elements, as a JSON array.
+// Zeros of other weights are values like any other, such as those of a head that is initialized with zeros.
 const KeyPruned = "mcompress.pruned"
 
 // PrunedWeights are the names of the weights with pruned elements, by the metadata of m.
@@ -27,7 +27,8 @@ func PrunedWeights(m *ir.Model) map[string]bool {
 	return all
 }
 
-// recordPruned adds the weights that rows pruned to the metadata of m. A weight from which channels were removed has no pruned elements.
+// recordPruned adds the weights that rows pruned to the metadata of m. A weight from which channels were removed has no
+// pruned elements.
 func recordPruned(m *ir.Model, rows []Row) error {
 	all := PrunedWeights(m)
 	before := len(all)

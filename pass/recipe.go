@@ -186,8 +186,9 @@ func CheckOrder(steps []Options) error {
 	return nil
 }
 
-// Text is the recipe as YAML with the values of all options, so that it reproduces a run even if defaults change. Empty options and those
-// that cannot be in recipes are omitted. file, which may be nil, replaces paths of files that steps read.
+// Text is the recipe as YAML with the values of all options, so that it reproduces a run even if defaults change. Empty
+// options and those that cannot be in recipes are omitted. file, which may be nil, replaces paths of files that steps
+// read.
 func (r *Recipe) Text(file func(path string) string) ([]byte, error) {
 	var list []yaml.MapSlice
 	for _, s := range r.Steps {

@@ -5,7 +5,8 @@ type RemovedLayers struct {
 	Layers  int   `json:"layers"`  // before
 	Removed []int `json:"removed"` // their numbers, from 0
 
-	// Cached is set where each layer has inputs and outputs of the graph, such as past and present keys, by which the layers are numbered.
+	// Cached is set where each layer has inputs and outputs of the graph, such as past and present keys, by which the
+	// layers are numbered.
 	Cached bool `json:"cached"`
 
 	Submodel Submodel `json:"submodel,omitempty"` // of the model

@@ -56,8 +56,8 @@ type Row struct {
 	After      []Part
 	SharedWith string // the tensor whose payload is shared
 
-	// Counted reports whether the weight is part of coverage's denominator: a float of rank 1 or more, or quantized values that the method
-	// supports; selected and not below the minimum size.
+	// Counted reports whether the weight is part of coverage's denominator: a float of rank 1 or more, or quantized
+	// values that the method supports; selected and not below the minimum size.
 	Counted bool
 
 	// Restore makes the dense tensor, of Before's type and shape, from the parts in the order of After. It is nil if
@@ -71,8 +71,9 @@ type Row struct {
 	Sharing *Sharing
 }
 
-// A Sharing is the entries of codebooks that the elements of a weight have. Training may change the entries: element i is entry Indices[i] times
-// Scales[i/Block]. A method stores a weight that Restore makes with other entries with these entries, unchanged.
+// A Sharing is the entries of codebooks that the elements of a weight have. Training may change the entries: element i
+// is entry Indices[i] times Scales[i/Block]. A method stores a weight that Restore makes with other entries with these
+// entries, unchanged.
 type Sharing struct {
 	Codebook        int        // the part in After that has the entries, as float32
 	Indices, Scales *ir.Tensor // lazy tensors of int32 and float32; Scales is nil without scales
@@ -101,8 +102,8 @@ func (r Row) then(next Row) Row {
 
 func isPruned(r Reason) bool { return r.Code == Pruned }
 
-// ofQuantized reports whether r is about a constant that is not float and that the method supports: quantized values, which sparse forms
-// store, too.
+// ofQuantized reports whether r is about a constant that is not float and that the method supports: quantized values,
+// which sparse forms store, too.
 func (r Row) ofQuantized() bool {
 	return !r.Before.DType.IsFloat() && len(r.Before.Shape) > 0 && (r.Status == Changed || r.Reason.Code == NoSparseForm)
 }

@@ -20,8 +20,8 @@ type Result struct {
 	Data      []Data // in the order of steps
 }
 
-// Run runs steps over m in order, and verifies the model before, between and after them. Steps read tensors by eval, which the
-// caller closes after writing m. A bug in a method becomes an error that names it.
+// Run runs steps over m in order, and verifies the model before, between and after them. Steps read tensors by eval,
+// which the caller closes after writing m. A bug in a method becomes an error that names it.
 func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps []Options) (*Result, error) {
 	steps, err := resolveAll(steps)
 	if err != nil {
@@ -90,8 +90,8 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	return res, nil
 }
 
-// finish makes the IR version of the rewritten model valid for its nodes and for the target, which was the given one, and notes that it was raised
-// or lowered.
+// finish makes the IR version of the rewritten model valid for its nodes and for the target, which was the given one,
+// and notes that it was raised or lowered.
 func (r *Result) finish(m *ir.Model, was int64, env Environment) {
 	if env.KeepIR {
 		listConsts(m)

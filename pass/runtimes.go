@@ -75,8 +75,9 @@ var capabilityDocs = map[Capability]string{
 // microsoft are the capabilities that need operators of MicrosoftDomain.
 const microsoft = NBits4 | NBits8 | NBits2 | FastNBits4 | GatherNBits | GatherNBits2
 
-// LargeWeight is the number of elements from which a float32 matrix is large: in ONNX Runtime from 1.20 on its products with 4-bit weights
-// are at least as fast as float, for any number of rows of the activation; below they may take 1.2 times as long.
+// LargeWeight is the number of elements from which a float32 matrix is large: in ONNX Runtime from 1.20 on its products
+// with 4-bit weights are at least as fast as float, for any number of rows of the activation; below they may take 1.2
+// times as long.
 const LargeWeight = 2 << 20
 
 // String describes a single capability.
@@ -91,7 +92,8 @@ func Capabilities() []Capability {
 	return all
 }
 
-// A Runtime is a program that runs models, with its limits. A later version of ONNX Runtime has the facts of the last one before it.
+// A Runtime is a program that runs models, with its limits. A later version of ONNX Runtime has the facts of the last
+// one before it.
 type Runtime struct {
 	Name     string     `json:"name"`
 	Title    string     `json:"title"`
@@ -202,7 +204,8 @@ func FindRuntime(name string) (*Runtime, bool) {
 	return found, found != nil
 }
 
-// defaultRuntimes are those that results load in, not slower than float, without a target: all versions of ONNX Runtime from oldest on.
+// defaultRuntimes are those that results load in, not slower than float, without a target: all versions of ONNX Runtime
+// from oldest on.
 func defaultRuntimes() []Runtime {
 	return slices.DeleteFunc(slices.Clone(Runtimes), func(r Runtime) bool {
 		n, ok := minor(r.Name)

@@ -1,9 +1,10 @@
 package pass
 
-// Samples are the options of a method that runs the model on samples, for calibration or training. They have the names and meaning of the
-// data flags of commands that run models.
+// Samples are the options of a method that runs the model on samples, for calibration or training. They have the names
+// and meaning of the data flags of commands that run models.
 type Samples struct {
-	// Path is the file or folder of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data.
+	// Path is the file or folder of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX
+	// test data.
 	Path string `flag:"data" file:"yes" usage:"'path' of samples: .npz, .npy, IDX, CSV, CIFAR-10, a folder of .npy, of images or of ONNX test data"`
 	// Labels is the name of the array or column of labels, or the path of a file of labels; empty for "labels".
 	Labels string `flag:"labels" file:"yes" usage:"'name' of the array or column of labels, or path of a file of labels (default: labels)"`
@@ -27,9 +28,11 @@ type Samples struct {
 	Dims List `flag:"dim" list:"yes" usage:"comma-separated 'name=size' of dynamic axes of the inputs"`
 	// Carry names outputs of a run that are inputs of the next one, besides caches of language models, as output=input.
 	Carry List `flag:"carry" list:"yes" usage:"comma-separated 'output=input': outputs of a run that are inputs of the next one, besides caches of language models"`
-	// Step is the maximum number of tokens in a run of a language model with caches; 0 for all but the last 8 of a sample, and these one by one.
+	// Step is the maximum number of tokens in a run of a language model with caches; 0 for all but the last 8 of a
+	// sample, and these one by one.
 	Step int `flag:"step" usage:"maximum 'number' of tokens in a run of a language model with caches (default: all but the last 8 of a sample, and these one by one)"`
-	// Prefetch is the number of batches that are read ahead; nil for the number of worker threads, within a limit of memory.
+	// Prefetch is the number of batches that are read ahead; nil for the number of worker threads, within a limit of
+	// memory.
 	Prefetch *int `flag:"prefetch" usage:"'number' of batches read ahead; 0 reads each when it is needed (default: the number of worker threads, up to 64 MiB; 1 with --memory-budget)"`
 	// Loaders is the number of goroutines that decode, convert and augment batches; 0 for the number of worker threads.
 	Loaders int `flag:"loaders" usage:"'number' of goroutines that decode, convert and augment batches (default: the number of worker threads; 1 with --memory-budget)"`
@@ -37,7 +40,8 @@ type Samples struct {
 	Limit int `flag:"limit" usage:"maximum 'number' of training or calibration samples to read from --data"`
 }
 
-// Calibration is the group of options of a method that observes activations. Without a path, methods use random samples.
+// Calibration is the group of options of a method that observes activations. Without a path, methods use random
+// samples.
 type Calibration struct {
 	Samples
 	// CalibrationSamples is the number of samples that the model runs on, spread evenly over the data; 0 means all.

@@ -24,7 +24,8 @@ type Sensitivity struct {
 	Method    string    `json:"method,omitempty"` // the chosen one; empty for none
 }
 
-// A Variant is one candidate for a weight. Sensitivity is the mean noise-to-signal ratio of the outputs, or the mean Kullback-Leibler divergence of scores.
+// A Variant is one candidate for a weight. Sensitivity is the mean noise-to-signal ratio of the outputs, or the mean
+// Kullback-Leibler divergence of scores.
 type Variant struct {
 	Method      string  `json:"method"`
 	Bytes       int64   `json:"bytes"`
@@ -32,8 +33,8 @@ type Variant struct {
 	Error       string  `json:"error,omitempty"` // why the candidate could not be measured for this weight: it was not chosen for it
 }
 
-// A LeftOut is a candidate that failed on the whole model, or the numbers of layers with each candidate in a combination that cannot be built: the
-// search went on without it.
+// A LeftOut is a candidate that failed on the whole model, or the numbers of layers with each candidate in a
+// combination that cannot be built: the search went on without it.
 type LeftOut struct {
 	Method string `json:"method"`
 	Error  string `json:"error"`
@@ -60,7 +61,8 @@ func (s *Search) Failures() []string {
 	return list
 }
 
-// A Trial is a combination that was run. Metrics that the model does not have are absent, and all of them in a trial that ended early.
+// A Trial is a combination that was run. Metrics that the model does not have are absent, and all of them in a trial
+// that ended early.
 type Trial struct {
 	What  string   `json:"what"`
 	Bytes int64    `json:"bytes"` // of the file

@@ -10,10 +10,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Selection is the weights that a step applies to: globs over the names of tensors, nodes and modules, or op:Type over operators, and
-// the minimum size in elements. A module includes its submodules.
+// A Selection is the weights that a step applies to: globs over the names of tensors, nodes and modules, or op:Type
+// over operators, and the minimum size in elements. A module includes its submodules.
 type Selection struct {
-	// Only are globs over the names of tensors, nodes and modules to which the step applies, or op:Type over operators; empty for all.
+	// Only are globs over the names of tensors, nodes and modules to which the step applies, or op:Type over operators;
+	// empty for all.
 	Only Globs `flag:"only" list:"yes" usage:"apply to tensors, nodes and modules that match these 'globs' only (op:MatMul for operators)"`
 	// Skip are globs of those that are left as they are.
 	Skip Globs `flag:"skip" list:"yes" usage:"skip tensors, nodes and modules that match these 'globs'"`

@@ -5,8 +5,9 @@ import (
 	"reflect"
 )
 
-// SharedOptions is the type of a blank field of an option struct that has the options of a group T: a field without tags is the option that the field
-// of T of the same name defines. The fields are not embedded, as a composite literal cannot name promoted ones:
+// SharedOptions is the type of a blank field of an option struct that has the options of a group T: a field without
+// tags is the option that the field of T of the same name defines. The fields are not embedded, as a composite literal
+// cannot name promoted ones:
 //
 //	type group struct {
 //		Block int `flag:"block" usage:"elements that share a scale"`
@@ -24,8 +25,8 @@ type sharing interface{ group() reflect.Type }
 
 func (SharedOptions[T]) group() reflect.Type { return reflect.TypeFor[T]() }
 
-// sharedTags are the tags of the groups that an option struct shares, by the names of fields. It panics on a field of a group that the struct
-// does not have, which is a bug.
+// sharedTags are the tags of the groups that an option struct shares, by the names of fields. It panics on a field of a
+// group that the struct does not have, which is a bug.
 func sharedTags(options reflect.Type) map[string]reflect.StructTag {
 	var tags map[string]reflect.StructTag
 	for i := range options.NumField() {

@@ -27,8 +27,8 @@ type constKey struct {
 	data string
 }
 
-// Const returns a small constant of root graph g with the given payload, such as a zero point, a shape or axes. Calls with
-// equal arguments return the same constant in all steps of a run.
+// Const returns a small constant of root graph g with the given payload, such as a zero point, a shape or axes. Calls
+// with equal arguments return the same constant in all steps of a run.
 func (s *Step) Const(g *ir.Graph, dt ir.DType, shape []int64, data []byte) *ir.Value {
 	spec := ir.Spec{DType: dt, Shape: shape}
 	k := constKey{g, spec.String(), string(data)}

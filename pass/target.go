@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Target is the runtimes that must run a model, and a kind of CPU with the options of methods that suit it. Nil is the default:
-// every version of ONNX Runtime from 1.20 on, on any CPU.
+// A Target is the runtimes that must run a model, and a kind of CPU with the options of methods that suit it. Nil is
+// the default: every version of ONNX Runtime from 1.20 on, on any CPU.
 type Target struct {
 	Name        string    `json:"name"`
 	CPU         string    `json:"cpu"` // description; empty if none is given
@@ -35,8 +35,8 @@ type Choice struct {
 // StandardOps is the word of a target that forbids operators outside of ONNX.
 const StandardOps = "standard-ops"
 
-// ParseTarget is the target of comma-separated names: runtimes, kinds of CPUs out of cpus, and standard-ops. Several runtimes are all
-// to run the result. Several CPUs are any CPU.
+// ParseTarget is the target of comma-separated names: runtimes, kinds of CPUs out of cpus, and standard-ops. Several
+// runtimes are all to run the result. Several CPUs are any CPU.
 func ParseTarget(text string, cpus []Target) (*Target, error) {
 	t := &Target{}
 	var names []string
@@ -97,8 +97,8 @@ func (t *Target) adopt(cpus []Target, cpu int) {
 	}
 }
 
-// Apply sets the options of t in steps, and returns the target with its choices for these steps and the values in force. The default
-// target sets none.
+// Apply sets the options of t in steps, and returns the target with its choices for these steps and the values in
+// force. The default target sets none.
 func (t *Target) Apply(steps []Options) (*Target, error) {
 	if t == nil {
 		return nil, nil
@@ -186,8 +186,8 @@ func (t *Target) Opset() int64 {
 	return slices.MinFunc(t.runtimes(), func(a, b Runtime) int { return int(a.Opset - b.Opset) }).Opset
 }
 
-// lowerIR lowers the IR version to the newest one that the runtimes named by t load, where nothing in the model needs a newer one. It reports
-// whether it did.
+// lowerIR lowers the IR version to the newest one that the runtimes named by t load, where nothing in the model needs a
+// newer one. It reports whether it did.
 func (t *Target) lowerIR(m *ir.Model) bool {
 	if t == nil || t.cpuOnly {
 		return false

@@ -55,8 +55,8 @@ func (w *Weight) Nodes() []*ir.Node {
 	return ns
 }
 
-// UsedWeights are the constants that are weight inputs of operators, in the order of their first consumers. Supported filters
-// the uses.
+// UsedWeights are the constants that are weight inputs of operators, in the order of their first consumers. Supported
+// filters the uses.
 func UsedWeights(m *ir.Model, supported func(Consumer) bool) []*Weight {
 	var list []*Weight
 	by := map[*ir.Value]*Weight{}
@@ -86,8 +86,8 @@ func isQuantized(v *ir.Value) bool {
 	})
 }
 
-// IsQuantizationParam reports whether all uses of v are as scale, zero point or other parameter of quantized constants, whose row
-// in the ledger includes it.
+// IsQuantizationParam reports whether all uses of v are as scale, zero point or other parameter of quantized constants,
+// whose row in the ledger includes it.
 func IsQuantizationParam(v *ir.Value) bool {
 	uses := LeafUses(v)
 	return len(uses) > 0 && !slices.ContainsFunc(uses, func(u ir.Use) bool {
@@ -103,8 +103,8 @@ func IsQuantizationParam(v *ir.Value) bool {
 	})
 }
 
-// StoredSmaller reports whether t is expanded from other tensors of fewer bytes when it is read, as a sparse initializer is. Values in a typed
-// field of the file, such as float16 in int32_data, are decoded from no tensor.
+// StoredSmaller reports whether t is expanded from other tensors of fewer bytes when it is read, as a sparse
+// initializer is. Values in a typed field of the file, such as float16 in int32_data, are decoded from no tensor.
 func StoredSmaller(t *ir.Tensor) bool {
 	o, ok := t.Source.(ir.Output)
 	if !ok || len(o.Of.In) == 0 {

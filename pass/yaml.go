@@ -18,11 +18,13 @@ import (
 const (
 	// MaxRecipe is the maximum size of a recipe in bytes.
 	MaxRecipe = 1 << 20
-	// maxNesting is the maximum number of open collections; a recipe has 4. A key and its value count as levels of their line.
+	// maxNesting is the maximum number of open collections; a recipe has 4. A key and its value count as levels of
+	// their line.
 	maxNesting = 32
 )
 
-// ParseYAML decodes the only document of text, which is at most MaxRecipe bytes, into doc. Unknown fields, anchors and aliases are errors.
+// ParseYAML decodes the only document of text, which is at most MaxRecipe bytes, into doc. Unknown fields, anchors and
+// aliases are errors.
 func ParseYAML(text []byte, doc any) error {
 	if len(text) > MaxRecipe {
 		return fmt.Errorf("more than %d bytes", MaxRecipe)

@@ -7,16 +7,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// The distributions of the amount over layers: equal fractions, outlier weighed layerwise sparsity (Yin et al. 2023, arXiv:2310.05175), and
-// smaller fractions of layers whose pruning changes the outputs of the model more.
+// The distributions of the amount over layers: equal fractions, outlier weighed layerwise sparsity (Yin et al. 2023,
+// arXiv:2310.05175), and smaller fractions of layers whose pruning changes the outputs of the model more.
 const (
 	uniform       = "uniform"
 	owl           = "owl"
 	bySensitivity = "sensitivity"
 )
 
-// The hyper-parameters of owl, those of the paper's section 4.1: an outlier is a score of so many times the mean of its weight, and the
-// amounts differ from the mean by at most so much.
+// The hyper-parameters of owl, those of the paper's section 4.1: an outlier is a score of so many times the mean of its
+// weight, and the amounts differ from the mean by at most so much.
 const (
 	outlierFactor = 5
 	amountSpread  = 0.08

@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// An Amount is the fraction that is pruned of each weight, above 0 up to 1, or None. The zero value is the default of the method.
+// An Amount is the fraction that is pruned of each weight, above 0 up to 1, or None. The zero value is the default of
+// the method.
 type Amount float64
 
 // None prunes no weight, except as Amounts specify. Its text is 0.
@@ -41,7 +42,8 @@ func (a Amount) fraction() float64 {
 
 func text(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
-// Amounts are fractions by pattern. Of several patterns that match, the last one counts, so that exceptions follow the rule.
+// Amounts are fractions by pattern. Of several patterns that match, the last one counts, so that exceptions follow the
+// rule.
 type Amounts []PatternAmount
 
 // A PatternAmount is the fraction that is pruned of the weights that a pattern selects, from 0 to 1.
@@ -140,6 +142,6 @@ func (f fraction) amountOf(v *ir.Value, nodes []*ir.Node) float64 {
 	return f.amount.fraction()
 }
 
-// rounded is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does. An amount is never a
-// number of elements: 1 means all, not one.
+// rounded is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does. An amount
+// is never a number of elements: 1 means all, not one.
 func rounded(amount float64, n int64) int64 { return int64(math.RoundToEven(amount * float64(n))) }

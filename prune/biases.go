@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// biasesOf are the constants that operators with weights add to their outputs: their own biases, and the second operand of Add after a product, as
-// exporters write torch.nn.Linear.
+// biasesOf are the constants that operators with weights add to their outputs: their own biases, and the second operand
+// of Add after a product, as exporters write torch.nn.Linear.
 func biasesOf(m *ir.Model) (ws []*weight) {
 	found := map[*ir.Value]bool{}
 	for n := range m.Nodes() {

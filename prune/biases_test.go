@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Biases are those of operators and those that Add adds to a product; other constants of Add are none. They may be behind views.
+// Biases are those of operators and those that Add adds to a product; other constants of Add are none. They may be
+// behind views.
 func TestBiases(t *testing.T) {
 	for _, m := range []*pass.Method{l1Method, l1GlobalMethod, randomMethod} {
 		for _, biases := range []string{"true", "false"} {

@@ -11,11 +11,12 @@ import (
 	"github.com/mcompress/mcompress/prune/internal/coupling"
 )
 
-// Channel removes channels (structured pruning), which makes tensors smaller and products faster: the filters of least importance, the
-// biases and normalizations of their channels, and the columns of the layers that consume them. Layers whose channels are added to one
-// another lose the same channels, by the sum of their importances. Of equal ones the lower channel is pruned first. One channel of each axis is always
-// kept. The importance is the L1 norm of the filters (Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017), or the change of
-// outputs on samples (Molchanov et al., Importance Estimation for Neural Network Pruning, CVPR 2019).
+// Channel removes channels (structured pruning), which makes tensors smaller and products faster: the filters of least
+// importance, the biases and normalizations of their channels, and the columns of the layers that consume them. Layers
+// whose channels are added to one another lose the same channels, by the sum of their importances. Of equal ones the
+// lower channel is pruned first. One channel of each axis is always kept. The importance is the L1 norm of the filters
+// (Li et al., Pruning Filters for Efficient ConvNets, ICLR 2017), or the change of outputs on samples (Molchanov et
+// al., Importance Estimation for Neural Network Pruning, CVPR 2019).
 //
 // A second run prunes the same fraction of the remaining channels.
 type Channel struct {
@@ -31,7 +32,8 @@ type Channel struct {
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`
 	// Round is the number of which the channels that are kept are a multiple; 0 for 1.
 	Round int `flag:"round" default:"1" usage:"keep a multiple of this 'number' of channels"`
-	// TargetMACs is the fraction of the multiply-accumulates of products with weights that is left, above 0 up to 1; 0 for an amount of each group.
+	// TargetMACs is the fraction of the multiply-accumulates of products with weights that is left, above 0 up to 1; 0
+	// for an amount of each group.
 	TargetMACs float64 `flag:"target-macs" usage:"'fraction' of the multiply-accumulates to keep, in place of --amount: channels of all layers are compared by importance for each multiply-accumulate that they save"`
 
 	removes channelKind

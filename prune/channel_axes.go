@@ -2,8 +2,9 @@ package prune
 
 import "github.com/mcompress/mcompress/prune/internal/coupling"
 
-// leftChannels counts the classes of channels that are left on each axis. A group can lie on several axes with different classes, as the parts of one
-// matrix for queries, keys and values do: that some class of a group stays does not keep one on each of them.
+// leftChannels counts the classes of channels that are left on each axis. A group can lie on several axes with
+// different classes, as the parts of one matrix for queries, keys and values do: that some class of a group stays does
+// not keep one on each of them.
 type leftChannels struct {
 	counts []int
 	axes   map[coupling.Channel][]int // indices of counts

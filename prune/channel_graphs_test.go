@@ -319,8 +319,8 @@ func TestReasonsOfKeptChannels(t *testing.T) {
 	}
 }
 
-// The parts of a joined matrix have a channel each, whatever their importances: an axis without elements is no layer, and Reshape reads its size 0 as
-// that of the input.
+// The parts of a joined matrix have a channel each, whatever their importances: an axis without elements is no layer,
+// and Reshape reads its size 0 as that of the input.
 func TestEachAxisKeepsAChannel(t *testing.T) {
 	for _, options := range [][]string{{"amount", "0.5"}, {"amount", "0.9"}, {"amount", "0.5", "round", "2"}, {"target-macs", "0.4"}} {
 		d := newDrawing(18)

@@ -39,8 +39,8 @@ func (k channelKind) methods() string {
 	return [...]string{"channel", "channel, ffn", "heads"}[k]
 }
 
-// An architecture is the numbers of heads and neurons that configuration has, also those of layers that are as before, so that one number is stated only for
-// layers that have it in common.
+// An architecture is the numbers of heads and neurons that configuration has, also those of layers that are as before,
+// so that one number is stated only for layers that have it in common.
 type architecture struct {
 	values    []pass.ConfigValue
 	submodels map[*ir.Node]pass.Submodel
@@ -59,8 +59,8 @@ func (a *architecture) add(name string, n *ir.Node, from, to, headSize int) {
 	}
 }
 
-// configValues are the numbers that configuration has, of those kinds that pruning changes. Neurons between linear layers are those of a transformer if it
-// has an attention, and if they are not what the attention reads.
+// configValues are the numbers that configuration has, of those kinds that pruning changes. Neurons between linear
+// layers are those of a transformer if it has an attention, and if they are not what the attention reads.
 func (o Channel) configValues(m *ir.Model, plan *coupling.Plan, groups []*coupling.Group, pruned map[coupling.Channel]bool) ([]pass.ConfigValue, error) {
 	nodes, err := m.Graph.Order()
 	if err != nil {
@@ -139,7 +139,8 @@ func (a *architecture) heads(m *ir.Model, counts []coupling.HeadCounts) error {
 	return nil
 }
 
-// weighs reports whether n is the product of an attention with its weights, the result of a softmax, or a whole attention.
+// weighs reports whether n is the product of an attention with its weights, the result of a softmax, or a whole
+// attention.
 func weighs(n *ir.Node) bool {
 	for range maxMoves {
 		f := operator.Of(n)
@@ -158,5 +159,6 @@ func weighs(n *ir.Node) bool {
 	return false
 }
 
-// maxMoves is larger than the number of nodes between the softmax of an attention and the product: casts, masks, dropout.
+// maxMoves is larger than the number of nodes between the softmax of an attention and the product: casts, masks,
+// dropout.
 const maxMoves = 8

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// The neurons of a transformer are counted although no head of its attention can be followed, those of layers that are as before included, and by the
-// submodel that the names of inputs tell.
+// The neurons of a transformer are counted although no head of its attention can be followed, those of layers that are
+// as before included, and by the submodel that the names of inputs tell.
 func TestConfigValues(t *testing.T) {
 	for _, c := range []struct {
 		name, input string

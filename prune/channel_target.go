@@ -63,8 +63,9 @@ func workOf(ctx context.Context, m *ir.Model, specs map[string]ir.Spec, plan *co
 	return w, nil
 }
 
-// macs is the number of multiply-accumulates of s's node: each element of the constant has one for each place of a convolution's outputs, or for
-// each row of inputs. It is 0 in subgraphs and functions, whose shapes depend on their calls.
+// macs is the number of multiply-accumulates of s's node: each element of the constant has one for each place of a
+// convolution's outputs, or for each row of inputs. It is 0 in subgraphs and functions, whose shapes depend on their
+// calls.
 func macs(tape *grad.Tape, s coupling.Source, reads bool) float64 {
 	if s.Value.Graph() != s.Value.Graph().Model().Graph {
 		return 0
@@ -154,8 +155,8 @@ func (q *queue) Pop() any {
 	return u
 }
 
-// chooseWithin marks classes of all groups that are pruned: those of least importance per multiply-accumulate that they save, until at most a
-// fraction of the work is left. Groups with a reason keep all.
+// chooseWithin marks classes of all groups that are pruned: those of least importance per multiply-accumulate that they
+// save, until at most a fraction of the work is left. Groups with a reason keep all.
 func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupling.Channel]float64, left *leftChannels, pruned map[coupling.Channel]bool) error {
 	whole := w.total()
 	if o.before != nil {
@@ -203,8 +204,9 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 	return nil
 }
 
-// take sets the next classes of u; false if the rest has to stay. What is left is a multiple of --round channels. The changes of outputs by the
-// classes of a group may add up, so that its loss is the square of the sum of their importances.
+// take sets the next classes of u; false if the rest has to stay. What is left is a multiple of --round channels. The
+// changes of outputs by the classes of a group may add up, so that its loss is the square of the sum of their
+// importances.
 func (o Channel) take(g *coupling.Group, u *unit, worth map[coupling.Channel]float64, left *leftChannels) bool {
 	n := u.stay + len(u.rest)
 	stay := n - 1

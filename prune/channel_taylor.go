@@ -16,9 +16,10 @@ import (
 	"github.com/mcompress/mcompress/prune/internal/coupling"
 )
 
-// A taylor measures the importance of classes of channels: the expected square of the first-order change of the outputs when a class is
-// removed (Molchanov et al., Importance Estimation for Neural Network Pruning, CVPR 2019, arXiv:1906.10771, equation 8). Samples need no
-// labels: outputs are projected on random vectors, whose covariance is the identity, or the Fisher information of a classifier's scores.
+// A taylor measures the importance of classes of channels: the expected square of the first-order change of the outputs
+// when a class is removed (Molchanov et al., Importance Estimation for Neural Network Pruning, CVPR 2019,
+// arXiv:1906.10771, equation 8). Samples need no labels: outputs are projected on random vectors, whose covariance is
+// the identity, or the Fisher information of a classifier's scores.
 type taylor struct {
 	step    *pass.Step
 	sources []coupling.Source // constants whose elements are multiplied by a channel, or make one
@@ -41,8 +42,8 @@ func newTaylor(step *pass.Step, plan *coupling.Plan, groups []*coupling.Group, w
 	return &taylor{step: step, sources: linear(plan, groups), random: rand.New(rand.NewPCG(1, 1)), sums: worth}
 }
 
-// linear are the constants whose product with a channel of groups is removed with it: those that multiply it. Where there are none, such as
-// for the product of queries and keys, they are those that make it.
+// linear are the constants whose product with a channel of groups is removed with it: those that multiply it. Where
+// there are none, such as for the product of queries and keys, they are those that make it.
 func linear(plan *coupling.Plan, groups []*coupling.Group) (list []coupling.Source) {
 	read, ranked := map[coupling.Channel]bool{}, ranked(groups)
 	add := func(s coupling.Source) {
@@ -193,8 +194,8 @@ func (s *taylorStep) sign(tape *grad.Tape, v *ir.Value) *ir.Value {
 	return in
 }
 
-// fisher adds a random vector whose covariance is the Fisher information of the rows of class scores v, diag(p) - ppᵀ with their softmax p:
-// √p times random signs, minus p times their sum.
+// fisher adds a random vector whose covariance is the Fisher information of the rows of class scores v, diag(p) - ppᵀ
+// with their softmax p: √p times random signs, minus p times their sum.
 func (s *taylorStep) fisher(tape *grad.Tape, v *ir.Value) *ir.Value {
 	p := tape.Op("Softmax", []*ir.Value{v})
 	x := tape.Op("Mul", []*ir.Value{tape.Op("Sqrt", []*ir.Value{p}), s.sign(tape, v)})

@@ -22,8 +22,8 @@ const (
 
 func isAuto(compare string) bool { return compare == "" || compare == autoCompare }
 
-// maxTrial is the size up to which layers are pruned in trials. Of larger ones, and without data, the comparison is that of the paper: outputs
-// of more weights differ less by chance, and those of random inputs are no evidence.
+// maxTrial is the size up to which layers are pruned in trials. Of larger ones, and without data, the comparison is
+// that of the paper: outputs of more weights differ less by chance, and those of random inputs are no evidence.
 const maxTrial = 256 << 20
 
 // decide replaces auto by the best comparison for layers, and reports whether it did.
@@ -43,11 +43,12 @@ func (s *sampled) decide(ctx context.Context, layers []*layer) (bool, error) {
 	return true, s.best(ctx, layers, candidates)
 }
 
-// holdOut is the interval of samples that trials of methods which fit values to samples hold out, as they overfit. Norms do not: trials of other
-// methods measure all samples, and depend less on single ones.
+// holdOut is the interval of samples that trials of methods which fit values to samples hold out, as they overfit.
+// Norms do not: trials of other methods measure all samples, and depend less on single ones.
 const holdOut = 4
 
-// heldOut reports whether trials measure outputs on a sample instead of observing it. Of fewer samples than holdOut trials do both on all.
+// heldOut reports whether trials measure outputs on a sample instead of observing it. Of fewer samples than holdOut
+// trials do both on all.
 func (s *sampled) heldOut(sample int) bool {
 	return s.trial && s.fits && s.samples >= holdOut && sample%holdOut == holdOut-1
 }
@@ -57,8 +58,9 @@ func (s *sampled) measured(sample int) bool {
 	return s.heldOut(sample) || !s.fits || s.samples < holdOut
 }
 
-// best sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the whole model. One of candidates replaces those before it only
-// if its output error is lower by more than the standard error of the difference: a few samples have most of the error, and the next ones others.
+// best sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the whole
+// model. One of candidates replaces those before it only if its output error is lower by more than the standard error
+// of the difference: a few samples have most of the error, and the next ones others.
 func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string) error {
 	t := &trials{sampled: s}
 	best, lowest := "", []float64(nil)
@@ -80,8 +82,8 @@ type trials struct {
 	dense []map[string]*ir.Tensor // outputs of the samples; nil before the first trial
 }
 
-// prune is the highest error of an output by sample after layers are pruned, which then have their elements again. An interrupted run left it under
-// the name of the trial.
+// prune is the highest error of an output by sample after layers are pruned, which then have their elements again. An
+// interrupted run left it under the name of the trial.
 func (t *trials) prune(ctx context.Context, trial string, mine bool, layers []*layer) ([]float64, error) {
 	b, err := ir.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), mine, func() ([]byte, error) {
 		noise, err := t.measure(ctx, layers)
@@ -168,7 +170,8 @@ func (e outputErrors) add(before map[string]*ir.Tensor, outputs map[string]*ir.A
 	return nil
 }
 
-// highest are the errors by sample of the output with the lowest SQNR, as fractions of its sum of squares; nil if no output has an error.
+// highest are the errors by sample of the output with the lowest SQNR, as fractions of its sum of squares; nil if no
+// output has an error.
 func (e outputErrors) highest() (highest []float64) {
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		var relative []float64

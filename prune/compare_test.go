@@ -38,8 +38,8 @@ func TestComparisons(t *testing.T) {
 	}
 }
 
-// The rest of the model decides: after it divides the first output by 1000, the elements of the second one count. Trials leave nothing else
-// in the model: the weights are those of the comparison alone.
+// The rest of the model decides: after it divides the first output by 1000, the elements of the second one count.
+// Trials leave nothing else in the model: the weights are those of the comparison alone.
 func TestAutoComparesTheOutputsOfTheModel(t *testing.T) {
 	samples := sampleFile(t, 16, 4)
 	for _, m := range []string{"wanda", "sparsegpt"} {

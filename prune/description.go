@@ -9,11 +9,11 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A description is the text of the kind of a segment. Nodes are visited from the last one backwards in the order of their inputs, so that
-// the order of nodes in the file does not matter.
+// A description is the text of the kind of a segment. Nodes are visited from the last one backwards in the order of
+// their inputs, so that the order of nodes in the file does not matter.
 //
-// Where an operator adds the residual and normalizes the sum, a segment ends with the sum. The normalization is the first part of the next
-// segment, to which its scale belongs.
+// Where an operator adds the residual and normalizes the sum, a segment ends with the sum. The normalization is the
+// first part of the next segment, to which its scale belongs.
 type description struct {
 	*segment
 	flow    *flow
@@ -23,8 +23,8 @@ type description struct {
 	numbers map[*ir.Node]int // of visited nodes
 }
 
-// normalization is the type of the operator that normalizes like those of t that add the residual, whose sum is used, too; empty if there
-// are none.
+// normalization is the type of the operator that normalizes like those of t that add the residual, whose sum is used,
+// too; empty if there are none.
 func (t trunk) normalization() string {
 	for _, n := range t {
 		if sumOf(n) != nil {

@@ -20,8 +20,8 @@ type factorization struct {
 	a, b       *ir.Value
 }
 
-// A factorKind is an operator whose weight can be two factors. The left factor is the second product where the weight is
-// the left operand, as filters are.
+// A factorKind is an operator whose weight can be two factors. The left factor is the second product where the weight
+// is the left operand, as filters are.
 type factorKind struct {
 	rightFirst bool
 	rewrite    func(f *factorization, first, second *ir.Value)
@@ -61,7 +61,8 @@ func (f *factorization) unsupported(detail string) pass.Reason {
 	return pass.Reason{Code: pass.Unsupported, Detail: detail}.At(f.node)
 }
 
-// look sets rows, columns and kind by the operator, for a weight of that shape, or returns the reason why it is not supported.
+// look sets rows, columns and kind by the operator, for a weight of that shape, or returns the reason why it is not
+// supported.
 func (f *factorization) look(shape []int64) pass.Reason {
 	n := f.node
 	if n.Op.Is("Conv") {
@@ -111,8 +112,8 @@ func (f *factorization) lookConv(shape []int64) pass.Reason {
 	return pass.Reason{}
 }
 
-// paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there are
-// none.
+// paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there
+// are none.
 func paired(n *ir.Node, input int) int64 {
 	if first := n.Input(1 - input).Producer(); first != nil {
 		if r := rankBetween(first, n); r > 0 {

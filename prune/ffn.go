@@ -6,14 +6,16 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// FFN removes intermediate neurons of feed-forward networks: between linear layers, with the gate of gated ones (SwiGLU). It is Channel
-// limited to these: a network loses the neurons of least importance, those of the layers that are multiplied with one another together.
+// FFN removes intermediate neurons of feed-forward networks: between linear layers, with the gate of gated ones
+// (SwiGLU). It is Channel limited to these: a network loses the neurons of least importance, those of the layers that
+// are multiplied with one another together.
 type FFN struct {
 	pass.Selection
 	_ pass.SharedOptions[channelImportance]
 	pass.Calibration
 
-	// Amount is the fraction of the neurons of each network that is removed, above 0 up to 1, or None; 0 is the default.
+	// Amount is the fraction of the neurons of each network that is removed, above 0 up to 1, or None; 0 is the
+	// default.
 	Amount Amount `flag:"amount" default:"0.25" usage:"'fraction' of the neurons of each network that is removed, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`

@@ -9,8 +9,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A flow is the part of a graph that depends on inputs. Values of constant expressions, such as a copy (Identity) of a bias that several layers share, or a
-// matrix that is transposed or dequantized, are constants in it, so that layers are alike however their weights are stored.
+// A flow is the part of a graph that depends on inputs. Values of constant expressions, such as a copy (Identity) of a
+// bias that several layers share, or a matrix that is transposed or dequantized, are constants in it, so that layers
+// are alike however their weights are stored.
 type flow struct {
 	nodes     []*ir.Node            // without those of constant expressions, in topological order
 	constants map[*ir.Value]*folded // of constant expressions and initializers

@@ -11,8 +11,8 @@ import (
 // A Gradual is a method that can prune in several steps.
 type Gradual interface {
 	pass.Options
-	// InSteps returns a function for the steps in their order. Its result prunes a model that the steps before have pruned up to a fraction
-	// of the amounts of the options, from 0 to 1; nil if the step prunes nothing.
+	// InSteps returns a function for the steps in their order. Its result prunes a model that the steps before have
+	// pruned up to a fraction of the amounts of the options, from 0 to 1; nil if the step prunes nothing.
 	InSteps() func(done float64) pass.Options
 }
 
@@ -57,7 +57,8 @@ func (o NM) InSteps() func(done float64) pass.Options {
 	}
 }
 
-// InSteps implements Gradual. Amounts are fractions of the channels before the first step, and the target one of the multiply-accumulates.
+// InSteps implements Gradual. Amounts are fractions of the channels before the first step, and the target one of the
+// multiply-accumulates.
 func (o Channel) InSteps() func(done float64) pass.Options {
 	o.widths, o.before = map[*ir.Value]int{}, new(float64)
 	return inSteps(o, func(o *Channel, done float64) {

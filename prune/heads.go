@@ -6,17 +6,18 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Heads removes whole attention heads (Michel, Levy, Neubig, Are Sixteen Heads Really Better than One?, NeurIPS 2019, arXiv:1905.10650):
-// their channels of queries, keys and values, and the rows of the output projection that read them. The query heads of
-// one key and value head (grouped-query attention) are removed together with it. Past and present keys and values of removed heads are no inputs
-// and outputs any more. Each attention loses the same fraction of its heads; of equal importance the lower head is removed first, and one
-// is always kept.
+// Heads removes whole attention heads (Michel, Levy, Neubig, Are Sixteen Heads Really Better than One?, NeurIPS 2019,
+// arXiv:1905.10650): their channels of queries, keys and values, and the rows of the output projection that read them.
+// The query heads of one key and value head (grouped-query attention) are removed together with it. Past and present
+// keys and values of removed heads are no inputs and outputs any more. Each attention loses the same fraction of its
+// heads; of equal importance the lower head is removed first, and one is always kept.
 type Heads struct {
 	pass.Selection
 	_ pass.SharedOptions[channelImportance]
 	pass.Calibration
 
-	// Amount is the fraction of the heads of each attention that is removed, above 0 up to 1, or None; 0 is the default.
+	// Amount is the fraction of the heads of each attention that is removed, above 0 up to 1, or None; 0 is the
+	// default.
 	Amount Amount `flag:"amount" default:"0.25" usage:"'fraction' of the heads of each attention that is removed, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`

@@ -15,8 +15,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// attentions are graphs of one attention of 4 heads of 4 channels with 2 key and value heads where they are grouped, from x of 2×5×8 to its output
-// projection, o.
+// attentions are graphs of one attention of 4 heads of 4 channels with 2 key and value heads where they are grouped,
+// from x of 2×5×8 to its output projection, o.
 var attentions = []struct {
 	name   string
 	opset  int64
@@ -167,7 +167,8 @@ func (d *drawing) int32s(shape []int64, is ...int32) *ir.Value {
 	return d.g.AddConst("lengths", &ir.Tensor{Spec: ir.Spec{DType: ir.Int32, Shape: shape}, Source: ir.Mem(b)})
 }
 
-// A model without half of its heads computes what the whole one does with the rows of the output projection of these heads zeroed.
+// A model without half of its heads computes what the whole one does with the rows of the output projection of these
+// heads zeroed.
 func TestRemovedHeadsHaveNoConsumers(t *testing.T) {
 	w := conform.Start(t)
 	for _, a := range attentions {

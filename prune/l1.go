@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// L1 zeroes the smallest elements of every weight (unstructured magnitude pruning), as torch.nn.utils.prune.l1_unstructured
-// does: exactly the given fraction, rounded half to even. Of equal magnitudes the lower index is pruned first; existing
-// zeros are the smallest elements.
+// L1 zeroes the smallest elements of every weight (unstructured magnitude pruning), as
+// torch.nn.utils.prune.l1_unstructured does: exactly the given fraction, rounded half to even. Of equal magnitudes the
+// lower index is pruned first; existing zeros are the smallest elements.
 type L1 struct {
 	pass.Selection
 	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.

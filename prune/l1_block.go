@@ -9,9 +9,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// L1Block zeroes the blocks of smallest L1 norm in each weight, as a matrix: the first dimension by the rest, outputs by inputs·kernel of a
-// convolution, directions·gates·hidden by inputs of a recurrent layer. Blocks at the lower and right edge may be smaller. Of equal norms
-// the block of lower index is pruned first, row by row of blocks. Block CSR does not store the zeroed blocks.
+// L1Block zeroes the blocks of smallest L1 norm in each weight, as a matrix: the first dimension by the rest, outputs
+// by inputs·kernel of a convolution, directions·gates·hidden by inputs of a recurrent layer. Blocks at the lower and
+// right edge may be smaller. Of equal norms the block of lower index is pruned first, row by row of blocks. Block CSR
+// does not store the zeroed blocks.
 //
 // Norms are sums in float64, added in the order of the payload.
 type L1Block struct {

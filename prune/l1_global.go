@@ -9,8 +9,8 @@ import (
 )
 
 // L1Global zeroes the smallest elements of all weights together, by one threshold (global magnitude pruning): layers of
-// small weights have a higher sparsity. Equal magnitudes are pruned in the order of the file, then by index. Weights are
-// read block by block, so memory does not grow with the model.
+// small weights have a higher sparsity. Equal magnitudes are pruned in the order of the file, then by index. Weights
+// are read block by block, so memory does not grow with the model.
 type L1Global struct {
 	pass.Selection
 	// Amount is the fraction of all elements that is pruned, above 0 up to 1; 0 is the default.

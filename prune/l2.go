@@ -10,14 +10,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// L2 zeroes the output channels of smallest L2 norm, as ln_structured of torch.nn.utils.prune does along the output axis:
-// columns of a right operand, filters of a convolution, gate rows of a recurrent layer, entries of an embedding. Shapes do
-// not change. Of equal norms the lower channel is pruned first.
+// L2 zeroes the output channels of smallest L2 norm, as ln_structured of torch.nn.utils.prune does along the output
+// axis: columns of a right operand, filters of a convolution, gate rows of a recurrent layer, entries of an embedding.
+// Shapes do not change. Of equal norms the lower channel is pruned first.
 //
 // Norms are sums of squares in float64, added in the order of the payload.
 type L2 struct {
 	pass.Selection
-	// Amount is the fraction of the output channels of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
+	// Amount is the fraction of the output channels of each weight that is pruned, above 0 up to 1, or None; 0 is the
+	// default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`
 	// Amounts are other fractions for some weights, from 0 to 1.
 	Amounts Amounts `flag:"amounts" list:"yes" usage:"other fractions by glob over the names of tensors, nodes and modules, as 'pattern=fraction',...; the last match counts"`

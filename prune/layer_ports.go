@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A series is the names of corresponding inputs, or outputs, of successive layers: past_key_values.0.key, past_key_values.1.key, ….
+// A series is the names of corresponding inputs, or outputs, of successive layers: past_key_values.0.key,
+// past_key_values.1.key, ….
 type series struct {
 	prefix, suffix string
 	first, step    int // the number of the first layer, and from layer to layer
@@ -62,7 +63,8 @@ type port struct {
 	values []*ir.Value // by layer
 }
 
-// ports are those of r's layers, which list returns for one; ok is false if layers differ in their number or names are no series.
+// ports are those of r's layers, which list returns for one; ok is false if layers differ in their number or names are
+// no series.
 func (r repetition) ports(list func(segment) []*ir.Value) (ports []port, ok bool) {
 	values := make([][]*ir.Value, len(r))
 	for i, layer := range r {
@@ -100,7 +102,8 @@ func outputPorts(layer segment) []*ir.Value {
 	return vs
 }
 
-// numbered reports whether the layers' inputs and outputs of the graph have numbers, so that callers know those that stay.
+// numbered reports whether the layers' inputs and outputs of the graph have numbers, so that callers know those that
+// stay.
 func (r repetition) numbered() bool {
 	_, inputs := r.ports(inputPorts)
 	_, outputs := r.ports(outputPorts)
@@ -138,8 +141,8 @@ func (r repetition) without(kept []int) pass.RemovedLayers {
 	return removed
 }
 
-// renumber lets the kept layers have the inputs and outputs of the first ones, and removes the other ones. Those of layers after the
-// repetition have lower numbers then.
+// renumber lets the kept layers have the inputs and outputs of the first ones, and removes the other ones. Those of
+// layers after the repetition have lower numbers then.
 func (r repetition) renumber(kept []int) {
 	g := r[0].last.Graph()
 	inputs, _ := r.ports(inputPorts)

@@ -11,16 +11,17 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Layers removes layers from a model that repeats one: layers of a transformer, residual blocks of a stage. Inputs and outputs of the
-// graph that each layer has, such as the past and present keys of a decoder, are removed with it, and the others are renumbered. The
-// layers to keep are spread evenly, as those of DistilBERT (Sanh et al. 2019, arXiv:1910.01108, section 3), or chosen by samples. The model
-// requires fine-tuning afterwards.
+// Layers removes layers from a model that repeats one: layers of a transformer, residual blocks of a stage. Inputs and
+// outputs of the graph that each layer has, such as the past and present keys of a decoder, are removed with it, and
+// the others are renumbered. The layers to keep are spread evenly, as those of DistilBERT (Sanh et al. 2019,
+// arXiv:1910.01108, section 3), or chosen by samples. The model requires fine-tuning afterwards.
 type Layers struct {
 	pass.Selection
 	// Amount is the fraction of the layers of each kind that is removed, above 0 up to 1; 0 is the default.
 	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of the layers of each kind that is removed, above 0 up to 1; one always stays"`
-	// Importance is spread (the layers that stay are evenly spaced) or cosine (block influence: one minus the mean cosine similarity of a
-	// layer's input and output in calibration samples; Men et al. 2024, arXiv:2403.03853); empty for spread.
+	// Importance is spread (the layers that stay are evenly spaced) or cosine (block influence: one minus the mean
+	// cosine similarity of a layer's input and output in calibration samples; Men et al. 2024, arXiv:2403.03853); empty
+	// for spread.
 	Importance string `flag:"importance" default:"spread" enum:"spread,cosine" usage:"'rule' that chooses the layers to keep: spread (evenly spaced ones), or cosine (those that change their input most in calibration samples, by cosine similarity)"`
 	pass.Calibration
 
@@ -183,8 +184,8 @@ func (s segment) drop() {
 	}
 }
 
-// evenly is the i-th of the layers to keep of n: the first, the last, and others evenly between. A single layer is the last
-// one, whose output has the name that its consumers use.
+// evenly is the i-th of the layers to keep of n: the first, the last, and others evenly between. A single layer is the
+// last one, whose output has the name that its consumers use.
 func evenly(i, stay, n int) int {
 	if stay == 1 {
 		return n - 1

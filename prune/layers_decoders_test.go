@@ -154,7 +154,8 @@ func (d *decoder) finish(x *ir.Value) *ir.Model {
 	return d.Model()
 }
 
-// sums has the operators that add the residual, normalize, and also have the sum as output: the layout of onnxruntime-genai's builder.
+// sums has the operators that add the residual, normalize, and also have the sum as output: the layout of
+// onnxruntime-genai's builder.
 func sums(layers []int) *ir.Model {
 	d := newDecoder()
 	ids, mask := d.input("input_ids", ir.Int64, 1, seq), d.input("attention_mask", ir.Int64, 1, total)
@@ -182,8 +183,9 @@ func sums(layers []int) *ir.Model {
 	return d.finish(normalized)
 }
 
-// separate has plain operators: past keys and values are concatenated with those of the positions, positions follow from the shape of one
-// layer's past keys, and the mask and a rotary table, which all layers read, are computed in the middle of the first one.
+// separate has plain operators: past keys and values are concatenated with those of the positions, positions follow
+// from the shape of one layer's past keys, and the mask and a rotary table, which all layers read, are computed in the
+// middle of the first one.
 func separate(pastName, presentName string, lengthOf func(layers int) int) func([]int) *ir.Model {
 	return func(layers []int) *ir.Model {
 		d := newDecoder()
@@ -217,7 +219,8 @@ func separate(pastName, presentName string, lengthOf func(layers int) int) func(
 	}
 }
 
-// together has keys and values in one tensor per layer, taken apart and put together by nodes besides the layers: GPT-2 from PyTorch.
+// together has keys and values in one tensor per layer, taken apart and put together by nodes besides the layers: GPT-2
+// from PyTorch.
 func together(layers []int) *ir.Model {
 	d := newDecoder()
 	ids := d.input("input_ids", ir.Int64, 1, seq)
@@ -240,7 +243,8 @@ func together(layers []int) *ir.Model {
 	return d.finish(d.norm(x, "final"))
 }
 
-// embedded begins with an operator that normalizes the sum of embeddings for the first layer: GPT-2 from onnxruntime.transformers.
+// embedded begins with an operator that normalizes the sum of embeddings for the first layer: GPT-2 from
+// onnxruntime.transformers.
 func embedded(layers []int) *ir.Model {
 	d := newDecoder()
 	ids := d.cast(d.input("input_ids", ir.Int64, 1, seq), ir.Int32)
@@ -305,7 +309,8 @@ func crossed(layers []int) *ir.Model {
 	return d.finish(d.norm(x, "final"))
 }
 
-// starting has another attention in layer 9, and a mask whose length is that of the embedded positions: GPT-2 and T5 from Optimum.
+// starting has another attention in layer 9, and a mask whose length is that of the embedded positions: GPT-2 and T5
+// from Optimum.
 func starting(layers []int) *ir.Model {
 	d := newDecoder()
 	embedded := d.gather(d.weight("embedding", vocabulary, width), d.input("input_ids", ir.Int64, 1, seq))

@@ -89,7 +89,8 @@ func (r repetition) boundaries() []*ir.Value {
 	return vs
 }
 
-// distances is the sum of 1 − cosine similarity over rows of k elements of x and y, and their number; rows of zeros do not count.
+// distances is the sum of 1 − cosine similarity over rows of k elements of x and y, and their number; rows of zeros do
+// not count.
 func distances(x, y []float32, k int) (sum float64, n int) {
 	for ; len(x) > 0; x, y = x[k:], y[k:] {
 		var xx, yy, xy float64
@@ -106,7 +107,8 @@ func distances(x, y []float32, k int) (sum float64, n int) {
 	return sum, n
 }
 
-// mostImportant are the positions of the n largest scores in ascending order; of equal scores the later one counts as larger.
+// mostImportant are the positions of the n largest scores in ascending order; of equal scores the later one counts as
+// larger.
 func mostImportant(scores []float64, n int) []int {
 	order := make([]int, len(scores))
 	for i := range order {

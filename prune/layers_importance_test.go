@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/prune"
 )
 
-// The layer that adds nothing to the residual is removed, and the result is the model built without it. The last layer stays if only the
-// normalized sum after it is computed.
+// The layer that adds nothing to the residual is removed, and the result is the model built without it. The last layer
+// stays if only the normalized sum after it is computed.
 func TestLayerOfLeastInfluenceIsRemoved(t *testing.T) {
 	w := conform.Start(t)
 	for name, build := range map[string]func([]int) *ir.Model{

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// stack is a model of so many residual layers x + relu(x·w), between an entrance and an exit of other shapes; a mask is read by
-// all.
+// stack is a model of so many residual layers x + relu(x·w), between an entrance and an exit of other shapes; a mask is
+// read by all.
 func stack(layers int) *ir.Model {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}
@@ -68,7 +68,8 @@ func TestLayersThatStayAreSpreadEvenly(t *testing.T) {
 	}
 }
 
-// Layers whose results are smaller or larger than what they read do not repeat, although their operators and weights are alike.
+// Layers whose results are smaller or larger than what they read do not repeat, although their operators and weights
+// are alike.
 func TestLayersKeepTheSize(t *testing.T) {
 	weight := func(g *ir.Graph, name string, shape ...int64) *ir.Value {
 		s := ir.Spec{DType: ir.Float, Shape: shape}
@@ -222,7 +223,8 @@ func withoutHalf(t *testing.T, m *ir.Model) []string {
 	return constants(m)
 }
 
-// Layers are alike however their weights are stored: directly, behind copies that share a bias, transposed, or dequantized.
+// Layers are alike however their weights are stored: directly, behind copies that share a bias, transposed, or
+// dequantized.
 func TestLayersAreAlikeBehindConstantExpressions(t *testing.T) {
 	const layers = 4
 	for name, shared := range map[string]func(g *ir.Graph, bias, weight *ir.Value, layer int) (b, w *ir.Value){

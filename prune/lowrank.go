@@ -9,9 +9,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// LowRank replaces a matrix by two factors, the nearest ones of their rank by singular value decomposition (Eckart & Young,
-// Psychometrika 1, 1936): of MatMul and Gemm, and of a Conv as one with few filters followed by one of 1×1. It does so where
-// the factors and the additional node have fewer bytes.
+// LowRank replaces a matrix by two factors, the nearest ones of their rank by singular value decomposition (Eckart &
+// Young, Psychometrika 1, 1936): of MatMul and Gemm, and of a Conv as one with few filters followed by one of 1×1. It
+// does so where the factors and the additional node have fewer bytes.
 //
 // A matrix of 768 rows takes one to two seconds of one core; time grows with the third power
 // of the smaller side. One matrix is held in float64 at a time.
@@ -19,7 +19,8 @@ type LowRank struct {
 	pass.Selection
 	// Amount is the fraction of the elements of each weight that factors save, above 0 up to 1; 0 is the default.
 	Amount float64 `flag:"amount" default:"0.5" usage:"'fraction' of each weight's elements that factors save, above 0 up to 1"`
-	// Energy is the fraction of the squares of singular values that is kept, from 0 to 1, whatever rank that takes; 0 for an amount.
+	// Energy is the fraction of the squares of singular values that is kept, from 0 to 1, whatever rank that takes; 0
+	// for an amount.
 	Energy float64 `flag:"energy" usage:"'fraction' of the squares of singular values to keep, from 0 to 1, whatever rank that takes; 0: by --amount"`
 	// Rank is that of all factors; 0 for an amount.
 	Rank int `flag:"rank" usage:"'rank' of all factors; 0: by --amount"`

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A mask zeroes elements of one tensor: those of magnitude bits below limit, and those equal to it at an index below ties.
-// Bits are those of the tensor's type, without the sign; their order is that of the magnitudes.
+// A mask zeroes elements of one tensor: those of magnitude bits below limit, and those equal to it at an index below
+// ties. Bits are those of the tensor's type, without the sign; their order is that of the magnitudes.
 type mask struct {
 	limit uint64
 	ties  int64

@@ -147,7 +147,8 @@ func decode(dt ir.DType, b []byte) []float64 {
 	return vs
 }
 
-// transformer is a model of so many layers of one attention head and a feed-forward network of 16 neurons. A name for every layer is a format.
+// transformer is a model of so many layers of one attention head and a feed-forward network of 16 neurons. A name for
+// every layer is a format.
 func (b *bench) transformer(input string, layers int) {
 	x := b.g.AddValue(input)
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 5}, {N: 8}}}

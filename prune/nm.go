@@ -11,9 +11,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// NM keeps the n largest of every m neighbours along the reduction axis (N:M sparsity), the pattern of sparse tensor cores: K of a matrix, the input channels of a convolution, the
-// input or hidden size of a recurrent layer. Of equal magnitudes the lower index is pruned
-// first. Where m does not divide the axis, the last group is shorter and keeps n too.
+// NM keeps the n largest of every m neighbours along the reduction axis (N:M sparsity), the pattern of sparse tensor
+// cores: K of a matrix, the input channels of a convolution, the input or hidden size of a recurrent layer. Of equal
+// magnitudes the lower index is pruned first. Where m does not divide the axis, the last group is shorter and keeps n
+// too.
 type NM struct {
 	pass.Selection
 	// Pattern keeps N of every M elements along the reduction axis; the zero value is 2:4.

@@ -17,7 +17,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A layer is a weight as matrices of k inputs by n outputs, one for each group of a convolution, and the node whose inputs are observed.
+// A layer is a weight as matrices of k inputs by n outputs, one for each group of a convolution, and the node whose
+// inputs are observed.
 type layer struct {
 	*weight
 	node              *ir.Node
@@ -27,12 +28,14 @@ type layer struct {
 	amount            float64
 }
 
-// index is the position in the payload of input i and output j of a group. Inputs are ordered by taps, then by channels.
+// index is the position in the payload of input i and output j of a group. Inputs are ordered by taps, then by
+// channels.
 func (l *layer) index(group, i, j int) int {
 	return (group*l.n+j)*l.out + i%l.channels*l.channel + i/l.channels*l.tap
 }
 
-// layerOf is the layer of w whose inputs are observed, or the reason why there is none. Of several products it is the first to run.
+// layerOf is the layer of w whose inputs are observed, or the reason why there is none. Of several products it is the
+// first to run.
 func layerOf(walk *layerwise.Walk, w *weight) (*layer, pass.Reason) {
 	type axes struct {
 		out, channel, tap span
@@ -90,8 +93,8 @@ type sampled struct {
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
 	prune func(l *layer, x []float32, m []moments) error
 	note  func(l *layer) pass.Reason
-	// compare is the comparison of prune, and paper that of the method's paper. candidates are those for auto, first the one that stays where samples do not
-	// show that another is better; repeat records the choice.
+	// compare is the comparison of prune, and paper that of the method's paper. candidates are those for auto, first
+	// the one that stays where samples do not show that another is better; repeat records the choice.
 	compare    *string
 	paper      string
 	candidates func(layers []*layer) []string
@@ -151,7 +154,8 @@ func (s *sampled) start() (*layerwise.Walk, error) {
 	return layerwise.New(s.step.Model, s.step.Eval, engine.Options{Workers: s.step.Env.Workers, Limits: s.step.Env.Limits})
 }
 
-// walk prunes layers, which are in order of execution. With visit it is a trial, and calls visit with the outputs of the samples that it measures.
+// walk prunes layers, which are in order of execution. With visit it is a trial, and calls visit with the outputs of
+// the samples that it measures.
 func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs map[string]*ir.Array) error) error {
 	s.trial = visit != nil
 	walk, err := s.start()

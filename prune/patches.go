@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// mostPositions is the maximum number of output positions of a convolution that are observed in a run, spread over the images: neighbours have nearly
-// the same inputs.
+// mostPositions is the maximum number of output positions of a convolution that are observed in a run, spread over the
+// images: neighbours have nearly the same inputs.
 const mostPositions = 1024
 
 // panel is the number of neighbouring positions whose patches are read at once.

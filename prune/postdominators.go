@@ -7,12 +7,13 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A trunk is a path of nodes, each the immediate post-dominator of the one before it: whatever a node contributes to the output of the
-// graph passes through the next one.
+// A trunk is a path of nodes, each the immediate post-dominator of the one before it: whatever a node contributes to
+// the output of the graph passes through the next one.
 type trunk []*ir.Node
 
 // trunks are disjoint paths that cover the trees of post-dominators of a graph. Of the nodes before
-// one, its path has one from which several branches lead to it, such as the begin of a residual connection, and not the end of a branch.
+// one, its path has one from which several branches lead to it, such as the begin of a residual connection, and not the
+// end of a branch.
 func (f *flow) trunks() []trunk {
 	nodes, consumers := f.nodes, f.consumers()
 	next := f.postDominators(consumers)
@@ -46,8 +47,8 @@ func path(n *ir.Node, next, previous map[*ir.Node]*ir.Node) trunk {
 	return t
 }
 
-// postDominators are the immediate post-dominators of nodes on the ways to the deepest output that each node reaches: results
-// besides, such as the keys and values of a decoder's layers, do not count.
+// postDominators are the immediate post-dominators of nodes on the ways to the deepest output that each node reaches:
+// results besides, such as the keys and values of a decoder's layers, do not count.
 func (f *flow) postDominators(consumers map[*ir.Node][]*ir.Node) map[*ir.Node]*ir.Node {
 	sinks := f.deepestOutputs()
 	next, level := map[*ir.Node]*ir.Node{}, map[*ir.Node]int{}

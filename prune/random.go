@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Random zeroes randomly drawn elements, the baseline of other methods. The draw depends on the seed, the tensor's name and the
-// element's index only; it is computed where it is needed, and no list of it is held.
+// Random zeroes randomly drawn elements, the baseline of other methods. The draw depends on the seed, the tensor's name
+// and the element's index only; it is computed where it is needed, and no list of it is held.
 type Random struct {
 	pass.Selection
 	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.

@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// scores assigns a pseudorandom score of 64 bits to every index of a tensor; the smallest are pruned. Scores are distinct,
-// as scramble is a bijection and golden is odd: ranks need no rule for ties.
+// scores assigns a pseudorandom score of 64 bits to every index of a tensor; the smallest are pruned. Scores are
+// distinct, as scramble is a bijection and golden is odd: ranks need no rule for ties.
 type scores struct{ base uint64 }
 
 const golden = 0x9e3779b97f4a7c15
@@ -48,8 +48,9 @@ func zeroUpTo[T uint16 | uint32 | uint64](x []T, l scores, first int64, last uin
 	}
 }
 
-// smallest is the k-th smallest of the first n scores, 1 ≤ k ≤ n. Scores are uniform, so it is close to k/n of their range:
-// one pass counts those below a bracket around it and keeps those inside, about 20 √n. A bracket that misses is widened.
+// smallest is the k-th smallest of the first n scores, 1 ≤ k ≤ n. Scores are uniform, so it is close to k/n of their
+// range: one pass counts those below a bracket around it and keeps those inside, about 20 √n. A bracket that misses is
+// widened.
 func (l scores) smallest(ctx context.Context, s *pass.Step, k, n int64) (uint64, error) {
 	if k == n {
 		return math.MaxUint64, nil

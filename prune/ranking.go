@@ -58,7 +58,8 @@ func (p *ranking) part(i int64) (from, to int64) {
 	return n/s*i + n%s*i/s, n/s*(i+1) + n%s*(i+1)/s
 }
 
-// blocks calls do for the elements at positions from..to in order, block by block, with the position of the first element.
+// blocks calls do for the elements at positions from..to in order, block by block, with the position of the first
+// element.
 func (p *ranking) blocks(ctx context.Context, from, to int64, do func(k keys, at int64) error) error {
 	k := p.scratch.keys(p.wide)
 	defer p.scratch.putKeys(k)

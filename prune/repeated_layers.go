@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A repetition is two or more successive layers of one kind: each reads what the one before it makes, and makes a value of the size that it reads, as far as
-// sizes are known, so that those after a removed one read what they read before.
+// A repetition is two or more successive layers of one kind: each reads what the one before it makes, and makes a value
+// of the size that it reads, as far as sizes are known, so that those after a removed one read what they read before.
 type repetition []segment
 
 // repetitions finds repeated layers in the graph of nodes, which are in topological order.
@@ -41,7 +41,8 @@ func (f *flow) outermost() []trunk {
 	return list
 }
 
-// repeats reports whether two nodes of t have the same operator, attributes and shapes of weights, without which nothing is repeated.
+// repeats reports whether two nodes of t have the same operator, attributes and shapes of weights, without which
+// nothing is repeated.
 func (f *flow) repeats(t trunk) bool {
 	seen := map[string]bool{}
 	return slices.ContainsFunc(t, func(n *ir.Node) bool {
@@ -97,7 +98,8 @@ func (r repetition) overlaps(used map[*ir.Node]bool) bool {
 // maxPeriod is the largest number of segments in a layer.
 const maxPeriod = 256
 
-// repeated finds layers of one kind among successive segments: a layer is as many segments as it takes until the kinds repeat.
+// repeated finds layers of one kind among successive segments: a layer is as many segments as it takes until the kinds
+// repeat.
 func (f *flow) repeated(segments []segment) []repetition {
 	var out []repetition
 	attends := make([]bool, len(segments))
@@ -127,8 +129,8 @@ func (f *flow) repeated(segments []segment) []repetition {
 	return out
 }
 
-// counts are the numbers of times that period segments are repeated from each segment on, themselves included. No graph output is between
-// them, and they read values of one size: layers of one kind that do also make values of that size.
+// counts are the numbers of times that period segments are repeated from each segment on, themselves included. No graph
+// output is between them, and they read values of one size: layers of one kind that do also make values of that size.
 func (f *flow) counts(segments []segment, period int) []int {
 	list, same := make([]int, len(segments)), 0
 	for i := len(segments) - 1; i >= 0; i-- {
@@ -142,8 +144,9 @@ func (f *flow) counts(segments []segment, period int) []int {
 	return list
 }
 
-// start is where layers begin, from on, ok is false where none does. A layer with attention begins with it, after a feed-forward network. Other layers
-// begin with the segment before which most branches begin, as those of the residual, of those that are repeated as often.
+// start is where layers begin, from on, ok is false where none does. A layer with attention begins with it, after a
+// feed-forward network. Other layers begin with the segment before which most branches begin, as those of the residual,
+// of those that are repeated as often.
 func start(segments []segment, attends []bool, counts []int, from, period int) (at int, ok bool) {
 	attends = attends[from : from+period]
 	whole := !slices.Contains(attends, true) || !slices.Contains(attends, false)
@@ -191,7 +194,8 @@ func layers(segments []segment, period, count int) repetition {
 	return r
 }
 
-// weighty are the numbers of segments before each one, and before the end, that have weights worth removing: a matrix or a filter.
+// weighty are the numbers of segments before each one, and before the end, that have weights worth removing: a matrix
+// or a filter.
 func (f *flow) weighty(segments []segment) []int {
 	list := make([]int, len(segments)+1)
 	for i, s := range segments {

@@ -7,16 +7,18 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A segment is the part of a graph between two nodes of a trunk. Apart from values that several parts of the graph read and from inputs of
-// its own, it reads results of the node before it, and only results of its last node are read after it.
+// A segment is the part of a graph between two nodes of a trunk. Apart from values that several parts of the graph read
+// and from inputs of its own, it reads results of the node before it, and only results of its last node are read after
+// it.
 type segment struct {
 	before, last *ir.Node
 	nodes        []*ir.Node  // the last node included, in an order that is the same for segments of one kind
 	inputs       []*ir.Value // graph inputs that no other segment reads, such as past keys and values, in such an order, too
 	kind         string      // the same for segments of equal operators, attributes, shapes of weights and edges
 
-	// normalization is the type of the operator that normalizes like those that add the residual and normalize the sum; empty if there are
-	// none. A segment then ends with the sum, and the normalization is the first part of the next one, to which its scale belongs.
+	// normalization is the type of the operator that normalizes like those that add the residual and normalize the sum;
+	// empty if there are none. A segment then ends with the sum, and the normalization is the first part of the next
+	// one, to which its scale belongs.
 	normalization string
 }
 
@@ -35,8 +37,9 @@ type partition struct {
 // elsewhere is the segment of what several segments read, or none.
 const elsewhere = -1
 
-// segments are those of t in order, nil if there are fewer than two. The entry may be before the first layer, whose residual bypasses the nodes of t then, or
-// inside of it, such as keys whose number is that of past positions: bypassed is the first.
+// segments are those of t in order, nil if there are fewer than two. The entry may be before the first layer, whose
+// residual bypasses the nodes of t then, or inside of it, such as keys whose number is that of past positions: bypassed
+// is the first.
 func (f *flow) segments(t trunk, bypassed bool) []segment {
 	p := &partition{flow: f, trunk: t, entry: f.entry(t), bypassed: bypassed, of: map[*ir.Node]int{}, readBy: map[*ir.Value]int{}}
 	p.descend()
@@ -136,7 +139,8 @@ func (p *partition) node(position int) *ir.Node {
 	return p.trunk[position]
 }
 
-// assign finds the segments of nodes and graph inputs. What does not descend from the trunk is part of a segment if no other one reads it.
+// assign finds the segments of nodes and graph inputs. What does not descend from the trunk is part of a segment if no
+// other one reads it.
 func (p *partition) assign() {
 	for _, n := range slices.Backward(p.nodes) {
 		if _, ok := p.depth[n]; ok {

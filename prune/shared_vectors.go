@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// sharedVectors are the vectors that several nodes read, since exporters store equal biases once. While channels are removed each use has a copy
-// of its own: the channels of all their consumers would be pruned together otherwise.
+// sharedVectors are the vectors that several nodes read, since exporters store equal biases once. While channels are
+// removed each use has a copy of its own: the channels of all their consumers would be pruned together otherwise.
 type sharedVectors struct {
 	all    [][]*ir.Value // each vector with its copies
 	before map[*ir.Value]*ir.Tensor

@@ -11,11 +11,11 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// SparseGPT prunes matrices and filters input by input, and changes the inputs that follow such that they compensate the output error (Frantar and
-// Alistarh 2023, SparseGPT: Massive Language Models Can Be Accurately Pruned in One-Shot, arXiv:2301.00774). The elements of smallest
-// w²/[H⁻¹]² are pruned in each block of 128 inputs, in each output row or in the whole weight, or in each group of a pattern; of equal ones
-// those of lower index. The Hessian H of
-// the inputs is that of calibration samples in the model whose earlier layers are pruned already.
+// SparseGPT prunes matrices and filters input by input, and changes the inputs that follow such that they compensate
+// the output error (Frantar and Alistarh 2023, SparseGPT: Massive Language Models Can Be Accurately Pruned in One-Shot,
+// arXiv:2301.00774). The elements of smallest w²/[H⁻¹]² are pruned in each block of 128 inputs, in each output row or
+// in the whole weight, or in each group of a pattern; of equal ones those of lower index. The Hessian H of the inputs
+// is that of calibration samples in the model whose earlier layers are pruned already.
 type SparseGPT struct {
 	pass.Selection
 	pass.Calibration
@@ -29,7 +29,8 @@ type SparseGPT struct {
 	Pattern Pattern
 	// Allocate is the distribution of the amount over weights: uniform, owl or sensitivity; empty for uniform.
 	Allocate string
-	// Compare is the elements that are compared with each other: block, layer, row or auto; empty for auto. The paper's is block.
+	// Compare is the elements that are compared with each other: block, layer, row or auto; empty for auto. The paper's
+	// is block.
 	Compare string `flag:"compare" default:"auto" enum:"auto,block,layer,row" usage:"'comparison' of elements: block (those of 128 inputs, with the changes by earlier ones), layer (all of a weight), row (those of an output row), or auto (the one of highest output SQNR on held-out samples)"`
 	// Damp is the dampening, as a fraction of the mean diagonal of the Hessian.
 	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
@@ -198,7 +199,8 @@ func (t *tile) score(u []float32, i int, scores []float64) {
 	}
 }
 
-// solve replaces the inputs [from, to): the pruned ones by 0 and the others by their best values. With a pattern, that chooses.
+// solve replaces the inputs [from, to): the pruned ones by 0 and the others by their best values. With a pattern, that
+// chooses.
 func (t *tile) solve(from, to int, pruned func(input, output int) bool) {
 	for i := from; i < to; {
 		end := min(i+hessian.Lazy, to)

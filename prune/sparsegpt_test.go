@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// pruneByInverse is SparseGPT as published, for one output and one block: with the inverse of the Hessian, from which the row and column of
-// each input are eliminated.
+// pruneByInverse is SparseGPT as published, for one output and one block: with the inverse of the Hessian, from which
+// the row and column of each input are eliminated.
 func pruneByInverse(w []float64, h *mat.SymDense, amount int) []float64 {
 	k := len(w)
 	inverses, scores := make([]mat.Dense, k), make([]float64, k)
@@ -78,7 +78,8 @@ func TestSparseGPTIsTheAlgorithmWithTheInverse(t *testing.T) {
 	}
 }
 
-// Patterns hold, and a second run changes nothing, in matrices of several blocks and columns; groups of 7 do not divide a block.
+// Patterns hold, and a second run changes nothing, in matrices of several blocks and columns; groups of 7 do not divide
+// a block.
 func TestSparseGPTKeepsPatterns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, options := range [][]string{{"pattern", "2:4"}, {"pattern", "4:8"}, {"pattern", "3:7"}, {"amount", "0.6"}} {

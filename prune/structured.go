@@ -26,7 +26,8 @@ type parts interface {
 	zero(dt ir.DType) func(p []byte, first int64) error
 }
 
-// pruneParts zeroes the parts that choose chooses, in parallel, each weight by one worker so that its sums have one order.
+// pruneParts zeroes the parts that choose chooses, in parallel, each weight by one worker so that its sums have one
+// order.
 func pruneParts[P parts](ctx context.Context, step *pass.Step, ws []*weight, choose func(context.Context, *pass.Step, *buffers, *weight) (P, error)) error {
 	s, all := &buffers{}, make([]P, len(ws))
 	err := pass.Parallel(ctx, step.Env.Workers, len(ws), func(ctx context.Context, i int) (err error) {

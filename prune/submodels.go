@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// submodelsOf are the submodels that nodes, in topological order, belong to, by the inputs of the graph that they depend on.
+// submodelsOf are the submodels that nodes, in topological order, belong to, by the inputs of the graph that they
+// depend on.
 func submodelsOf(g *ir.Graph, nodes []*ir.Node) map[*ir.Node]pass.Submodel {
 	inputs := slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool { return pass.SubmodelOf([]string{v.Name}) == "" })
 	if len(inputs) > 64 { // as past keys of many layers, which are inputs of the decoder

@@ -156,8 +156,8 @@ func (f *factorization) shapeB(r int64) []int64 {
 	return []int64{r, f.cols}
 }
 
-// bound is what the factors of rank r must hold: the square of the error is that of the other singular values (Eckart and Young), as far as the factors and
-// their product are rounded.
+// bound is what the factors of rank r must hold: the square of the error is that of the other singular values (Eckart
+// and Young), as far as the factors and their product are rounded.
 func (s *decomposition) bound(f *factorization, name string, r int64) *pass.Bound {
 	rounding := 0x1p-14
 	switch f.w.before.DType {

@@ -10,10 +10,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Wanda zeroes the elements of smallest |weight|·‖input‖₂ in each output row of matrices, or among all of a weight, as in the filters of a convolution (Sun et al. 2023, A Simple and
-// Effective Pruning Approach for Large Language Models, arXiv:2306.11695). The norms of inputs are those that calibration samples have in
-// the model whose earlier layers are pruned already. Existing zeros are the smallest elements; of equal products the lower index is pruned
-// first.
+// Wanda zeroes the elements of smallest |weight|·‖input‖₂ in each output row of matrices, or among all of a weight, as
+// in the filters of a convolution (Sun et al. 2023, A Simple and Effective Pruning Approach for Large Language Models,
+// arXiv:2306.11695). The norms of inputs are those that calibration samples have in the model whose earlier layers are
+// pruned already. Existing zeros are the smallest elements; of equal products the lower index is pruned first.
 type Wanda struct {
 	pass.Selection
 	pass.Calibration
@@ -27,7 +27,8 @@ type Wanda struct {
 	Pattern Pattern
 	// Allocate is the distribution of the amount over weights: uniform, owl or sensitivity; empty for uniform.
 	Allocate string
-	// Compare is the elements that are compared with each other: row, layer, magnitude or auto; empty for auto. The paper's is row.
+	// Compare is the elements that are compared with each other: row, layer, magnitude or auto; empty for auto. The
+	// paper's is row.
 	Compare string `flag:"compare" default:"auto" enum:"auto,row,layer,magnitude" usage:"'comparison' of elements: row (those of an output row), layer (all of a weight), magnitude (all of a weight, without input norms), or auto (the one of highest output SQNR)"`
 	// NoSequential observes the activations of the source model, so that layers do not depend on each other.
 	NoSequential bool
@@ -98,9 +99,9 @@ func (l *layer) scores(scores []float64, x []float32, row int, m *inputNorms) {
 	}
 }
 
-// eachPart calls do for the parts of a weight that are pruned separately, as ranges of its elements row by row, with the number of elements
-// to prune in each: the groups of a pattern, or output rows, or the whole weight, as of a convolution: rows of 9 inputs differ too much for
-// one amount. The numbers add up to the amount of the weight.
+// eachPart calls do for the parts of a weight that are pruned separately, as ranges of its elements row by row, with
+// the number of elements to prune in each: the groups of a pattern, or output rows, or the whole weight, as of a
+// convolution: rows of 9 inputs differ too much for one amount. The numbers add up to the amount of the weight.
 func (o *sparsity) eachPart(l *layer, whole bool, do func(from, to, n int)) {
 	all := l.groups * l.n * l.k
 	if o.Pattern.M == 0 {
@@ -142,8 +143,8 @@ func (s *inputNorms) Add(rows []float32) {
 // Finite reports whether there were only finite inputs.
 func (s *inputNorms) Finite() bool { return allFinite(s.squares) }
 
-// sparsity is the group of options about the elements that are pruned, a fraction of each weight or a pattern, and about the model whose
-// activations are observed.
+// sparsity is the group of options about the elements that are pruned, a fraction of each weight or a pattern, and
+// about the model whose activations are observed.
 type sparsity struct {
 	// Amount is the fraction of the elements of each weight that is pruned, above 0 up to 1, or None; 0 is the default.
 	Amount Amount `flag:"amount" default:"0.5" usage:"'fraction' of the elements that is pruned, from 0 to 1"`

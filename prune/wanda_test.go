@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// scaled is a graph input whose channels, on an axis of n, are multiplied by different powers of 10: 1, 1000, 1, 1000, ...
+// scaled is a graph input whose channels, on an axis of n, are multiplied by different powers of 10: 1, 1000, 1, 1000,
+// ...
 func (b *bench) scaled(dt ir.DType, shape []int64, axis int) *ir.Value {
 	x := b.g.AddValue("input")
 	x.Type = &ir.Type{Elem: dt}

@@ -57,8 +57,8 @@ func weightsAnd(s *pass.Step, embeddings bool, more []*weight) []*weight {
 	return selected
 }
 
-// Weights returns the selected weights that unstructured methods prune, in file order, and adds the ledger rows of the other constants that
-// their operators read. Embeddings include tables that Gather looks up.
+// Weights returns the selected weights that unstructured methods prune, in file order, and adds the ledger rows of the
+// other constants that their operators read. Embeddings include tables that Gather looks up.
 func Weights(s *pass.Step, embeddings bool) []*ir.Value {
 	var vs []*ir.Value
 	for _, w := range weights(s, embeddings) {

@@ -72,7 +72,8 @@ func expanded(t *ir.Tensor) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-// Values in a typed field of the file, such as float16 in int32_data, are decoded from no other tensor: they are not stored sparse.
+// Values in a typed field of the file, such as float16 in int32_data, are decoded from no other tensor: they are not
+// stored sparse.
 func TestTypedFieldsAreNotSparse(t *testing.T) {
 	decoded := &ir.Recipe{Name: "decode", Out: []ir.Spec{{DType: ir.Float16, Shape: []int64{2, 2}}}}
 	if pass.StoredSmaller(decoded.Derive()[0]) {

@@ -42,8 +42,8 @@ func largeActivations(t *testing.T, factor float32) *builder {
 	return s
 }
 
-// Activations beyond float16's range on samples stay float32 with the nodes around them, and the ledger has them; without samples
-// the outputs are NaN, and the ledger recommends samples.
+// Activations beyond float16's range on samples stay float32 with the nodes around them, and the ledger has them;
+// without samples the outputs are NaN, and the ledger recommends samples.
 func TestActivationsBeyondTheRangeStayFloat32(t *testing.T) {
 	s := largeActivations(t, 1e4)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)

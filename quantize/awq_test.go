@@ -27,8 +27,8 @@ func TestAWQOutputs(t *testing.T) {
 	t.Run("transformer", func(t *testing.T) { try(t, w, awq, fixture("transformer")) })
 }
 
-// unevenTransformer saves the transformer with some gains of normalizations much larger than others, like those of trained
-// models.
+// unevenTransformer saves the transformer with some gains of normalizations much larger than others, like those of
+// trained models.
 func unevenTransformer(t *testing.T) string {
 	t.Helper()
 	m := opened(t, fixture("transformer")).Model
@@ -65,8 +65,8 @@ func changes(r *job.Result, part string) bool {
 	return false
 }
 
-// With inputs of different magnitude, the SQNR on held-out samples is higher than with round to nearest, and the ledger has the
-// scaled gains.
+// With inputs of different magnitude, the SQNR on held-out samples is higher than with round to nearest, and the ledger
+// has the scaled gains.
 func TestAWQRaisesOutputSQNR(t *testing.T) {
 	path := unevenTransformer(t)
 	dir := t.TempDir()

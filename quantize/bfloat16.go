@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
 
-// BFloat16 stores float32 weights in bfloat16: float32's range, and eight bits of precision. ONNX Runtime has no CPU kernel
-// for products of bfloat16, so that only the embedded engine runs a graph that computes in it.
+// BFloat16 stores float32 weights in bfloat16: float32's range, and eight bits of precision. ONNX Runtime has no CPU
+// kernel for products of bfloat16, so that only the embedded engine runs a graph that computes in it.
 type BFloat16 struct {
 	pass.Selection
 	_ pass.SharedOptions[halfCompute]

@@ -33,8 +33,8 @@ func outputOf(t *testing.T, path string, x []float32, shape ...int64) []float32 
 	return ir.View[float32](got[m.Graph.Outputs[0].Name])
 }
 
-// productBounds are the bounds of the errors of x·w, rows of k by k×n, for errors of x, with factors and products rounded to
-// eight bits.
+// productBounds are the bounds of the errors of x·w, rows of k by k×n, for errors of x, with factors and products
+// rounded to eight bits.
 func productBounds(x, errors, w []float32, k, n int) (product, bounds []float32) {
 	const u = 0x1p-8
 	for i := 0; i < len(x); i += k {
@@ -53,8 +53,8 @@ func productBounds(x, errors, w []float32, k, n int) (product, bounds []float32)
 	return product, bounds
 }
 
-// Outputs of the embedded engine in bfloat16 are within the error bound of eight bits, element by element, and differ from
-// float32.
+// Outputs of the embedded engine in bfloat16 are within the error bound of eight bits, element by element, and differ
+// from float32.
 func TestBFloat16IsWithinItsBound(t *testing.T) {
 	s := newBuilder(t, 22)
 	w, v := s.weight("w", 64, 96), s.weight("v", 96, 32)
@@ -85,7 +85,8 @@ func TestBFloat16IsWithinItsBound(t *testing.T) {
 	}
 }
 
-// Models that compute in bfloat16 are valid and close to the original in the embedded engine, and the ledger names the engine.
+// Models that compute in bfloat16 are valid and close to the original in the embedded engine, and the ledger names the
+// engine.
 func TestBFloat16RunsInTheEngine(t *testing.T) {
 	w := conform.Start(t)
 	for _, name := range []string{"mlp", "cnn", "transformer", "batched", "gemm", "subgraph_loop_outer", "function"} {

@@ -34,8 +34,8 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// On other inputs of the same distribution the means of outputs are much closer to those of the float model, wherever the bias is
-// added, and also without a bias.
+// On other inputs of the same distribution the means of outputs are much closer to those of the float model, wherever
+// the bias is added, and also without a bias.
 func TestBiasCorrectionRestoresMeans(t *testing.T) {
 	w := conform.Start(t)
 	for name, build := range map[string]func(s *builder, x *ir.Value) *ir.Value{

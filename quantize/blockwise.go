@@ -21,8 +21,8 @@ type blockwise struct {
 	Algo string `flag:"algo" enum:"rtn,hqq,gptq,awq" usage:"rounding 'algorithm': rtn (round to nearest), hqq (half-quadratic zero points), or with calibration samples: gptq (error feedback), awq (activation-aware scaling)"`
 	// Form is the form of matrix products: auto, dequantizelinear or matmulnbits.
 	Form string `flag:"form" enum:"auto,dequantizelinear,matmulnbits" usage:"'form' of matrix products: auto (the first one that the target runs, not slower than float), dequantizelinear (standard) or matmulnbits (com.microsoft, at any opset)"`
-	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit weights, for which no other
-	// level has a fast kernel, and 0 for others.
+	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit
+	// weights, for which no other level has a fast kernel, and 0 for others.
 	AccuracyLevel *int64 `flag:"accuracy-level" usage:"accuracy 'level' of matmulnbits: 0 (float32) to 4 (8-bit activations: faster, less exact); default 4 for 8-bit weights, else 0"`
 	// NoActOrder turns activation order of GPTQ off.
 	NoActOrder bool `flag:"act-order,not" usage:"gptq quantizes blocks, and rows in them, by descending activations (desc_act)"`
@@ -30,7 +30,8 @@ type blockwise struct {
 	NoSequential bool `flag:"sequential,not" usage:"gptq takes the Hessian of a layer from the model whose earlier layers are quantized; =false: from the source, so that workers of a plan divide the layers"`
 	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
 	Damp *float64 `flag:"damp" default:"0.01" usage:"minimum dampening of gptq, as a 'fraction' of the mean diagonal of the Hessian; more with few samples"`
-	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples, from biases.
+	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples,
+	// from biases.
 	BiasCorrection bool `flag:"bias-correction" usage:"subtract the mean quantization error of each output channel, measured on calibration samples, from biases"`
 }
 

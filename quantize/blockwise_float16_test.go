@@ -23,8 +23,8 @@ func (s *builder) int(i int64) *ir.Value {
 	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{}}, Source: ir.Ints(i)})
 }
 
-// float16Model is a float16 model of all consumers of blockwise weights: products with and without biases and factors, a lookup,
-// a table of a lookup and a product, and a convolution, which is folded.
+// float16Model is a float16 model of all consumers of blockwise weights: products with and without biases and factors,
+// a lookup, a table of a lookup and a product, and a convolution, which is folded.
 func float16Model(t *testing.T) *builder {
 	s := newFloat16Builder(t, 25)
 	x := s.given(3, 81)
@@ -40,8 +40,8 @@ func float16Model(t *testing.T) *builder {
 	return s
 }
 
-// Float16 models have float16 scales in every form. Outputs are valid, contain MatMulNBits in ONNX Runtime, and equal those of
-// the restored weights, there and in the embedded engine, except for float16 rounding of activations.
+// Float16 models have float16 scales in every form. Outputs are valid, contain MatMulNBits in ONNX Runtime, and equal
+// those of the restored weights, there and in the embedded engine, except for float16 rounding of activations.
 func TestBlockwiseFloat16(t *testing.T) {
 	const floor = 60
 	w, path := conform.Start(t), float16Model(t).save()
@@ -73,7 +73,8 @@ func TestBlockwiseFloat16(t *testing.T) {
 	}
 }
 
-// fusedProducts is how many float16 products stay quantized: all of them, except the one with the table where whole rows are blocks.
+// fusedProducts is how many float16 products stay quantized: all of them, except the one with the table where whole
+// rows are blocks.
 func fusedProducts(v variant) int {
 	if slices.Contains(v.options, "per-channel") {
 		return 3
@@ -81,8 +82,8 @@ func fusedProducts(v variant) int {
 	return 4
 }
 
-// sameEngines compares the outputs of the model at path, which do not depend on its inputs, in the embedded engine with ONNX
-// Runtime.
+// sameEngines compares the outputs of the model at path, which do not depend on its inputs, in the embedded engine with
+// ONNX Runtime.
 func sameEngines(t *testing.T, w *conform.Worker, path string, floor float64) {
 	t.Helper()
 	theirs, err := w.Run(path, conform.Options{Level: "basic"})

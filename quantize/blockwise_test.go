@@ -123,8 +123,8 @@ func TestBlockwiseNonFinite(t *testing.T) {
 	onFixture(t, int4, "nonfinite").expect(map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed matmul-nbits"})
 }
 
-// Quantized values of lookups stay packed at run time if the rows and their zero points are whole bytes. Else they take a byte each, and
-// the ledger has that size.
+// Quantized values of lookups stay packed at run time if the rows and their zero points are whole bytes. Else they take
+// a byte each, and the ledger has that size.
 func TestBlockwiseTablesUnpackAtRunTime(t *testing.T) {
 	for width, unpacked := range map[int64]map[string]int64{
 		128: {"ort-1.20": 0, "ort": 0},

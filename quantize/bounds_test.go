@@ -41,7 +41,8 @@ func (b *held) slack(most float64, became float32) float64 {
 	return most*0x1p-10 + math.Abs(float64(became))*0x1p-11 + 0x1p-24
 }
 
-// shared is the input of a bound: the weights that share a scale, the end of their range (with zero), and the maximum magnitude.
+// shared is the input of a bound: the weights that share a scale, the end of their range (with zero), and the maximum
+// magnitude.
 type shared struct {
 	x            []float32
 	lo, hi, peak float64
@@ -55,8 +56,8 @@ func across(levels float64) func(shared, float64) float64 {
 	return func(g shared, _ float64) float64 { return (g.hi - g.lo) / levels / 2 }
 }
 
-// floating is half of the last of so many bits of fraction, and at least that of the smallest numbers, relative to the scaled
-// peak.
+// floating is half of the last of so many bits of fraction, and at least that of the smallest numbers, relative to the
+// scaled peak.
 func floating(fraction, smallest int, largest float64) func(shared, float64) float64 {
 	relative, absolute := bound(fraction, smallest)
 	return func(g shared, v float64) float64 {
@@ -67,7 +68,8 @@ func floating(fraction, smallest int, largest float64) func(shared, float64) flo
 	}
 }
 
-// plain is the squared error of minmax scales, over the possible increase by the search, which keeps the size of weights.
+// plain is the squared error of minmax scales, over the possible increase by the search, which keeps the size of
+// weights.
 func plain(top float64, symmetric bool) func(shared) float64 {
 	return func(g shared) float64 {
 		if g.peak == 0 {
@@ -190,7 +192,8 @@ func matrices(t *testing.T, elem ir.DType) (path string, weights map[string][]fl
 	return s.save(), weights, shapes
 }
 
-// written are the weights in the file that v makes of the model, by their names, and those in blocks that divide their rows.
+// written are the weights in the file that v makes of the model, by their names, and those in blocks that divide their
+// rows.
 func written(t *testing.T, v variant, path string) (got map[string][]float32, folded map[string]bool) {
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())

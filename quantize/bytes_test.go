@@ -19,7 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens in testdata anew")
 
-// goldens are the methods whose bytes must not depend on the machine (workers, kernels): all with default options, some with others.
+// goldens are the methods whose bytes must not depend on the machine (workers, kernels): all with default options, some
+// with others.
 func goldens() []variant {
 	all := []variant{
 		{DynamicInt8{}.Method(), []string{"embeddings"}},
@@ -48,8 +49,8 @@ func goldens() []variant {
 
 var goldenFixtures = []string{"cnn", "gemm", "half", "left", "mlp", "recurrent", "shared", "subgraph_nested", "transformer"}
 
-// Outputs are bit-identical with any number of workers and, as their digests are in a file, with and without assembly, on any machine. Each has one
-// of two numbers of workers, or both by make test-exhaustive: they have one digest.
+// Outputs are bit-identical with any number of workers and, as their digests are in a file, with and without assembly,
+// on any machine. Each has one of two numbers of workers, or both by make test-exhaustive: they have one digest.
 func TestBytesAreTheSameEverywhere(t *testing.T) {
 	var got strings.Builder
 	for i, v := range goldens() {
@@ -72,7 +73,8 @@ func TestBytesAreTheSameEverywhere(t *testing.T) {
 	compareGolden(t, filepath.Join("testdata", "outputs.sha256"), got.String())
 }
 
-// digest is that of the model with graph, weights and functions, but without metadata_props, which hold a digest of the recipe.
+// digest is that of the model with graph, weights and functions, but without metadata_props, which hold a digest of the
+// recipe.
 func digest(t *testing.T, model []byte) [sha256.Size]byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.onnx")

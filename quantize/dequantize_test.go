@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// DequantizeLinear has an axis and explicit zero points for scales by channel only, and an Add after it becomes Sum where ONNX Runtime would
-// fuse the product with the Add.
+// DequantizeLinear has an axis and explicit zero points for scales by channel only, and an Add after it becomes Sum
+// where ONNX Runtime would fuse the product with the Add.
 func TestDequantizeLinearOfProducts(t *testing.T) {
 	for _, c := range []struct {
 		options []string

@@ -9,15 +9,16 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/dynamic"
 )
 
-// DynamicInt8 stores constant matrices of MatMul and Gemm as 8-bit integers and multiplies integers (MatMulInteger); activations are
-// quantized at run time (DynamicQuantizeLinear).
+// DynamicInt8 stores constant matrices of MatMul and Gemm as 8-bit integers and multiplies integers (MatMulInteger);
+// activations are quantized at run time (DynamicQuantizeLinear).
 type DynamicInt8 struct {
 	pass.Selection
 	_ pass.SharedOptions[int8Weights]
 
 	// PerTensor is one scale for the whole tensor instead of one for each output channel.
 	PerTensor bool
-	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the levels.
+	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the
+	// levels.
 	Asymmetric bool
 	// WeightType is the quantized data type: int8, the default, or uint8.
 	WeightType string
@@ -25,7 +26,8 @@ type DynamicInt8 struct {
 	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
 	// Embeddings quantizes the tables of Gather, too.
 	Embeddings bool `flag:"embeddings" usage:"quantize embedding tables (Gather), too"`
-	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples, from biases.
+	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples,
+	// from biases.
 	BiasCorrection bool `flag:"bias-correction" usage:"subtract the mean quantization error of each output channel, measured on calibration samples, from biases"`
 
 	Calibration

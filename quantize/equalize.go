@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/crosslayer"
 )
 
-// Equalize is cross-layer equalization: it rescales the channels between two layers such that the weights on both sides have equal
-// ranges (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019).
+// Equalize is cross-layer equalization: it rescales the channels between two layers such that the weights on both sides
+// have equal ranges (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019).
 type Equalize struct{ pass.Selection }
 
 var equalizeMethod = &pass.Method{

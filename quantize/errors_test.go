@@ -64,7 +64,8 @@ func convolutional(t *testing.T, d *disk) *ir.Model {
 	return s.Model()
 }
 
-// computed runs a variant on a model on a disk. It returns the constants of the result, and the float weights restored from them.
+// computed runs a variant on a model on a disk. It returns the constants of the result, and the float weights restored
+// from them.
 func (v variant) computed(t *testing.T, e *ir.Eval, d *disk) (ts []*ir.Tensor, err error) {
 	m := convolutional(t, d)
 	r, err := pass.Run(context.Background(), m, e, pass.Environment{Workers: 1}, []pass.Options{v.step(t)})

@@ -61,8 +61,8 @@ func Example() {
 	// scales float [4 2 1 60]
 }
 
-// Options of a method are fields of its struct; those about calibration samples and the selection of weights are groups. Options for which 0 is
-// a value of its own are pointers.
+// Options of a method are fields of its struct; those about calibration samples and the selection of weights are
+// groups. Options for which 0 is a value of its own are pointers.
 func ExampleStaticInt8() {
 	o := quantize.StaticInt8{
 		Calibration:    quantize.Calibration{Samples: pass.Samples{Path: "samples.npz"}, CalibrationSamples: new(64)},

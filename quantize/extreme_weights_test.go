@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// extremeModel has a convolution, a normalization that multiplies it by 4, a depthwise convolution and a product, whose weights have the
-// magnitude extreme in one channel each.
+// extremeModel has a convolution, a normalization that multiplies it by 4, a depthwise convolution and a product, whose
+// weights have the magnitude extreme in one channel each.
 func extremeModel(t *testing.T, extreme float32) *builder {
 	s := newBuilder(t, 21)
 	of := func(name string, shape ...int64) *ir.Value {
@@ -82,7 +82,8 @@ func TestExtremeWeights(t *testing.T) {
 	}
 }
 
-// Channels whose scale would be subnormal become zeros, with scale 1, in all methods: the others are quantized as without them.
+// Channels whose scale would be subnormal become zeros, with scale 1, in all methods: the others are quantized as
+// without them.
 func TestDeadChannelsAreQuantized(t *testing.T) {
 	for _, extreme := range []float32{1e-30, 1e-33, 1e-34, 1e-35, 1e-36, 7.3e-37, 1e-37, 1e-40, 1e-41} {
 		for _, v := range []variant{
@@ -116,8 +117,8 @@ func TestDeadChannelsAreQuantized(t *testing.T) {
 	}
 }
 
-// Weights that consist of such values are skipped: zeros in their place may be visible in the outputs. So are those of convolutions, whose nodes
-// stay in float.
+// Weights that consist of such values are skipped: zeros in their place may be visible in the outputs. So are those of
+// convolutions, whose nodes stay in float.
 func TestDeadWeightsAreSkipped(t *testing.T) {
 	for _, v := range []variant{{StaticInt8{}.Method(), nil}, {WeightInt8{}.Method(), nil}, {DynamicInt8{}.Method(), nil}, {WeightInt4{}.Method(), nil}, {Float8{}.Method(), nil}} {
 		for _, op := range []string{"MatMul", "Gemm", "Conv", "ConvTranspose"} {

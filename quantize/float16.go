@@ -8,11 +8,11 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/float"
 )
 
-// Float16 stores float32 weights in half precision. A Cast before their consumers keeps the arithmetic in float32; with Compute the
-// graph computes in half precision, too.
+// Float16 stores float32 weights in half precision. A Cast before their consumers keeps the arithmetic in float32; with
+// Compute the graph computes in half precision, too.
 //
-// Storage alone is the default: activations cannot overflow, it loads wherever Cast does, and is as fast as the float32 model;
-// runtimes without kernels for half precision insert a Cast around every node of a converted graph.
+// Storage alone is the default: activations cannot overflow, it loads wherever Cast does, and is as fast as the float32
+// model; runtimes without kernels for half precision insert a Cast around every node of a converted graph.
 type Float16 struct {
 	pass.Selection
 	_ pass.SharedOptions[halfCompute]

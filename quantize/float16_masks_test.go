@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A mask is 0 where positions are kept, and a large negative number elsewhere: in float16 it is clamped, whichever operators compute it, so that a
-// row without any position has a softmax.
+// A mask is 0 where positions are kept, and a large negative number elsewhere: in float16 it is clamped, whichever
+// operators compute it, so that a row without any position has a softmax.
 func TestMasksDoNotOverflow(t *testing.T) {
 	for name, mask := range map[string]func(s *builder, blocked *ir.Value, low float32) *ir.Value{
 		"Mul": func(s *builder, blocked *ir.Value, low float32) *ir.Value {
@@ -71,7 +71,8 @@ func TestMasksDoNotOverflow(t *testing.T) {
 	}
 }
 
-// blocked is 1 where a position of a row is masked, and depends on x, so that it is no constant expression. One row has no position.
+// blocked is 1 where a position of a row is masked, and depends on x, so that it is no constant expression. One row has
+// no position.
 func (s *builder) blocked(x *ir.Value) *ir.Value {
 	kept := s.AddConst("kept", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{8, 4}}, Source: ir.Ints(
 		1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0)})

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// Float4 stores weights as 4-bit floats (e2m1) in blocks with a float16 scale each, before DequantizeLinear. ONNX Runtime has no CPU
-// kernel for them: the method requires a target that has, such as openvino or embedded.
+// Float4 stores weights as 4-bit floats (e2m1) in blocks with a float16 scale each, before DequantizeLinear. ONNX
+// Runtime has no CPU kernel for them: the method requires a target that has, such as openvino or embedded.
 type Float4 struct {
 	pass.Selection
 	// Block is the number of elements that share a scale: a power of two from 16 to 256.

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// Float8 stores weights as 8-bit floats, each channel scaled to their range. Cast and Mul restore them, which runtimes fold.
+// Float8 stores weights as 8-bit floats, each channel scaled to their range. Cast and Mul restore them, which runtimes
+// fold.
 type Float8 struct {
 	pass.Selection
 	// Type is the data type: e4m3fn or e5m2.

@@ -113,8 +113,8 @@ func TestKeepFloat32(t *testing.T) {
 	r.expect(map[string]string{"w": "skipped excluded by --skip", "v": "changed float16"})
 }
 
-// Positions, angles and masks are computed in float32 until they meet a float16 value; large numbers for infinity do not overflow, so
-// that a fully masked row has a softmax.
+// Positions, angles and masks are computed in float32 until they meet a float16 value; large numbers for infinity do
+// not overflow, so that a fully masked row has a softmax.
 func TestPositionsAndMasksStayFloat32(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 8, 64)
@@ -261,8 +261,9 @@ func TestSmallGraphsAreConverted(t *testing.T) {
 	}
 }
 
-// BatchNormalization is folded before weights are rounded: ONNX Runtime would fold it into float16 weights, and round again. Of fsanet's
-// recorded input that left 24.9 dB. The engine rounds every output to float16, ONNX Runtime not between nodes that it computes in float32.
+// BatchNormalization is folded before weights are rounded: ONNX Runtime would fold it into float16 weights, and round
+// again. Of fsanet's recorded input that left 24.9 dB. The engine rounds every output to float16, ONNX Runtime not
+// between nodes that it computes in float32.
 func TestBatchNormalizationIsFoldedBeforeRounding(t *testing.T) {
 	w := conform.Start(t)
 	path := filepath.Join(conform.Shared(t), "fixtures", "models", "vision", "fsanet_1x1", "model.onnx")

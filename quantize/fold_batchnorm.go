@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/batchnorm"
 )
 
-// FoldBatchNorm folds BatchNormalization into the adjacent layer, so that the output of a quantized layer is the input of the next one.
+// FoldBatchNorm folds BatchNormalization into the adjacent layer, so that the output of a quantized layer is the input
+// of the next one.
 type FoldBatchNorm struct{ pass.Selection }
 
 var foldBatchNormMethod = &pass.Method{

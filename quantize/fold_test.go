@@ -17,8 +17,8 @@ import (
 
 var folded = variant{foldBatchNormMethod, nil}
 
-// equivalent runs a method that only rescales, and checks that the outputs are the same except for rounding, in ONNX Runtime and
-// in the embedded engine. It returns nil if nothing was changed.
+// equivalent runs a method that only rescales, and checks that the outputs are the same except for rounding, in ONNX
+// Runtime and in the embedded engine. It returns nil if nothing was changed.
 func equivalent(t *testing.T, w *conform.Worker, v variant, path string, floor float64) *result {
 	t.Helper()
 	r := &comparison{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
@@ -49,8 +49,8 @@ func equivalent(t *testing.T, w *conform.Worker, v variant, path string, floor f
 // smallest is the tolerance of outputs close to zero: ONNX Runtime's Sigmoid has steps of 6e-8.
 const smallest = 5e-7
 
-// rounding is the minimum SQNR of rescaled models, in dB: lower where they compute in 16 bits, or their outputs are differences
-// of nearly equal numbers.
+// rounding is the minimum SQNR of rescaled models, in dB: lower where they compute in 16 bits, or their outputs are
+// differences of nearly equal numbers.
 func rounding(path string) float64 {
 	if slices.Contains(append(unstable, "half", "qwen35_tiny"), label(path)) {
 		return 60

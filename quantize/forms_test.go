@@ -17,8 +17,8 @@ const (
 	blockedConv    = "com.microsoft.nchwc.Conv"
 )
 
-// The newest ONNX Runtime's optimised graphs of our forms for it: integer kernels without rest of the pattern around them. Operators that are not
-// in want may occur; those in left must not.
+// The newest ONNX Runtime's optimised graphs of our forms for it: integer kernels without rest of the pattern around
+// them. Operators that are not in want may occur; those in left must not.
 var fused = []struct {
 	method  variant
 	fixture string
@@ -139,8 +139,8 @@ func TestFormsWithoutKernelsKeepTheGraph(t *testing.T) {
 	}
 }
 
-// By default products stay packed with 4 bits, also those of 2 bits in the file. With 8 bits ONNX Runtime folds only the Cast of each large matrix, as it keeps what folded nodes
-// compute.
+// By default products stay packed with 4 bits, also those of 2 bits in the file. With 8 bits ONNX Runtime folds only
+// the Cast of each large matrix, as it keeps what folded nodes compute.
 func TestDefaultProducts(t *testing.T) {
 	w := conform.Start(t)
 	for method, want := range map[*pass.Method]map[string]int{

@@ -21,8 +21,8 @@ func nbitsVariants() []variant {
 	}
 }
 
-// Products are MatMulNBits at the original opset, which other weights raise at most to that of their forms; outputs are valid, run, and equal those of the restored weights in ONNX Runtime
-// and in the embedded engine.
+// Products are MatMulNBits at the original opset, which other weights raise at most to that of their forms; outputs are
+// valid, run, and equal those of the restored weights in ONNX Runtime and in the embedded engine.
 func TestMatMulNBitsOutputs(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range nbitsVariants() {
@@ -77,7 +77,8 @@ func TestMatMulNBitsEqualsTheStandardForm(t *testing.T) {
 	}
 }
 
-// Shapes without fixture: a partial last block, fewer rows than a block, odd numbers of zero points, factors and biases of Gemm.
+// Shapes without fixture: a partial last block, fewer rows than a block, odd numbers of zero points, factors and biases
+// of Gemm.
 func TestMatMulNBitsShapes(t *testing.T) {
 	wide := []variant{{WeightInt2{}.Method(), nil}, {WeightInt2{}.Method(), []string{"symmetric", "block=16"}}} // of 2 bits in the file, 4 in memory
 	for _, v := range append(nbitsVariants(), wide...) {

@@ -22,11 +22,12 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// stable are models whose SQNR hardly depends on the noise of their weights: a transformer, recurrent layers, and convolutions.
+// stable are models whose SQNR hardly depends on the noise of their weights: a transformer, recurrent layers, and
+// convolutions.
 var stable = []string{"byte_bidi_lstm", "espcn_float", "gpt2_tiny_fp32"}
 
-// perturbed saves the model at path with noise of a tenth of the standard deviation of each weight: the quantization errors of one model
-// are one draw, in which round to nearest may be better by chance.
+// perturbed saves the model at path with noise of a tenth of the standard deviation of each weight: the quantization
+// errors of one model are one draw, in which round to nearest may be better by chance.
 func perturbed(t *testing.T, path string, seed uint64) string {
 	t.Helper()
 	m, e, r := quanttest.Open(t, path), ir.NewEval(""), rand.New(rand.NewPCG(seed, 1))
@@ -54,7 +55,8 @@ func perturbed(t *testing.T, path string, seed uint64) string {
 	return quanttest.Save(t, m, e)
 }
 
-// outputsOn are the elements of all float32 outputs of the model at path, by output, nil if it does not run on the data.
+// outputsOn are the elements of all float32 outputs of the model at path, by output, nil if it does not run on the
+// data.
 func outputsOn(t *testing.T, path string, data job.Data) map[string][]float32 {
 	t.Helper()
 	f := opened(t, path)
@@ -105,7 +107,8 @@ const draws = 12
 // blockSizes are the options of block sizes.
 var blockSizes = []string{"block=16", "block=32", "block=64", "block=128"}
 
-// below is the maximum difference by which outputs of 4-bit weights may be below those of round to nearest in as many bytes, in dB.
+// below is the maximum difference by which outputs of 4-bit weights may be below those of round to nearest in as many
+// bytes, in dB.
 const below = 0.3
 
 // outputsOnEach are the outputs of the model at path on each of the data.
@@ -138,8 +141,8 @@ func (d difference) String() string {
 	return fmt.Sprintf("%.2f ± %.2f", d.mean, d.deviation)
 }
 
-// advantages are the differences between the output SQNR of a rule for scales and of round to nearest, for the data on which the model at path
-// runs, with outputs want; nil if none is quantized or comparable.
+// advantages are the differences between the output SQNR of a rule for scales and of round to nearest, for the data on
+// which the model at path runs, with outputs want; nil if none is quantized or comparable.
 func advantages(t *testing.T, path, block, search string, data []job.Data, want []map[string][]float32) (each []float64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -171,8 +174,8 @@ func seeds() (data []job.Data) {
 	return data
 }
 
-// heldOutInputs writes inputs of the real models to a folder: samples of data sets, pictures, sound and texts, which the models were not
-// fitted to, NAME.test.npz for each model.
+// heldOutInputs writes inputs of the real models to a folder: samples of data sets, pictures, sound and texts, which
+// the models were not fitted to, NAME.test.npz for each model.
 func heldOutInputs(t *testing.T) string {
 	t.Helper()
 	root, err := conform.Root()
@@ -216,9 +219,9 @@ func writePPM(t *testing.T, from, to string) {
 	}
 }
 
-// No real model with 4-bit weights has outputs more than 0.3 dB below those of round to nearest in as many bytes, at any block size, on
-// random inputs of 12 seeds, by more than chance. On recorded inputs, which may be unlike those that the rule was chosen on, that holds for the
-// mean of all models; those are compared if exhaustive.
+// No real model with 4-bit weights has outputs more than 0.3 dB below those of round to nearest in as many bytes, at
+// any block size, on random inputs of 12 seeds, by more than chance. On recorded inputs, which may be unlike those that
+// the rule was chosen on, that holds for the mean of all models; those are compared if exhaustive.
 func TestNoModelIsBelowRoundToNearest(t *testing.T) {
 	many(t)
 	folder := ""
@@ -259,8 +262,8 @@ func TestNoModelIsBelowRoundToNearest(t *testing.T) {
 	}
 }
 
-// Over draws of noise in the weights, MSE-optimal scales without a choice are not below round to nearest either, by more than chance, for models
-// whose output SQNR depends little on the draw.
+// Over draws of noise in the weights, MSE-optimal scales without a choice are not below round to nearest either, by
+// more than chance, for models whose output SQNR depends little on the draw.
 func TestMSEScalesAreNoWorseThanRoundToNearest(t *testing.T) {
 	many(t)
 	for i, path := range conform.RealModels(t) {

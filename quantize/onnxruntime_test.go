@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/conform"
 )
 
-// onnxRuntimePeers pairs our options with those of ONNX Runtime's dynamic quantization. Its uint8 weights are asymmetric by
-// default; its tables have one scale.
+// onnxRuntimePeers pairs our options with those of ONNX Runtime's dynamic quantization. Its uint8 weights are
+// asymmetric by default; its tables have one scale.
 var onnxRuntimePeers = []struct {
 	options []string
 	theirs  conform.DynamicOptions
@@ -27,8 +27,8 @@ var onnxRuntimePeers = []struct {
 // slack is how much lower our SQNR may be, in dB.
 const slack = 0.1
 
-// At the same operators, weight type, symmetry and granularity our output SQNR is at least that of ONNX Runtime's own tool,
-// wherever that works.
+// At the same operators, weight type, symmetry and granularity our output SQNR is at least that of ONNX Runtime's own
+// tool, wherever that works.
 func TestSQNRMatchesONNXRuntime(t *testing.T) {
 	many(t)
 	w := conform.Start(t)

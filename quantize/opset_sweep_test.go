@@ -20,7 +20,8 @@ type setting struct {
 	target string // empty for the default
 }
 
-// settings are all methods that write weights in other forms than those of float arithmetic, with the options that choose a form.
+// settings are all methods that write weights in other forms than those of float arithmetic, with the options that
+// choose a form.
 func settings() (all []setting) {
 	forms := [][]string{nil, {"form=dequantizelinear"}, {"form=matmulnbits"}}
 	options := func(common ...string) (list [][]string) {
@@ -61,7 +62,8 @@ func settings() (all []setting) {
 	return all
 }
 
-// Every method and form writes models that are valid and run, at the opset of the file and for each target: it inserts no operator that the opset lacks.
+// Every method and form writes models that are valid and run, at the opset of the file and for each target: it inserts
+// no operator that the opset lacks.
 func TestFormsAtEveryOpset(t *testing.T) {
 	for i, c := range settings() {
 		if !conform.Exhaustive() && i%131 != 0 { // a prime, so that each value of each setting is met

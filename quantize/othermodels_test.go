@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Models of the test suites of other projects have unusual graphs. No method fails on them, and outputs are as valid as inputs,
-// as checked by try.
+// Models of the test suites of other projects have unusual graphs. No method fails on them, and outputs are as valid as
+// inputs, as checked by try.
 func TestModelsOfOtherTestSuites(t *testing.T) {
 	many(t)
 	w := conform.Start(t)

@@ -20,7 +20,8 @@ type comparison struct {
 	outputs   []conform.Output // nil where ONNX Runtime does not run the original
 }
 
-// try applies v to the model at path and checks the requirements of every output. It returns nil if nothing was changed.
+// try applies v to the model at path and checks the requirements of every output. It returns nil if nothing was
+// changed.
 func try(t *testing.T, w *conform.Worker, v variant, path string) *comparison {
 	t.Helper()
 	r := &comparison{variant: v, path: path, out: filepath.Join(t.TempDir(), "out.onnx")}
@@ -133,8 +134,8 @@ func (r *comparison) runs(t *testing.T, w *conform.Worker) {
 	}
 }
 
-// unstable are models whose outputs on random inputs are no evidence of quality: they are saturated, or differences of nearly
-// equal numbers. Restored models and ONNX Runtime's own tools are the reference for those.
+// unstable are models whose outputs on random inputs are no evidence of quality: they are saturated, or differences of
+// nearly equal numbers. Restored models and ONNX Runtime's own tools are the reference for those.
 var unstable = []string{"acasxu_1_1", "acasxu_3_3", "acasxu_4_5", "acasxu_5_9", "basic_pitch", "fastestdet", "fsanet_1x1", "ppocr_v3_det", "silero_vad", "yolox_nano", "yunet_n_320"}
 
 // Every output is valid, smaller, of the same interface, runs where the original does, and

@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rewrite"
 )
 
-// The decision whether a weight would grow counts nodes and names. The estimate must be an upper bound, or files would grow, and
-// close to it, or weights that would shrink are skipped.
+// The decision whether a weight would grow counts nodes and names. The estimate must be an upper bound, or files would
+// grow, and close to it, or weights that would shrink are skipped.
 func TestOverheadOfNodes(t *testing.T) {
 	const n, size = 20, 48
 	product := func(s *builder, x *ir.Value) *ir.Value {

@@ -12,7 +12,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// palettes are options of palette: all numbers of entries and granularities, blocks that do not divide weights, and a data type of 4 bits.
+// palettes are options of palette: all numbers of entries and granularities, blocks that do not divide weights, and a
+// data type of 4 bits.
 var palettes = []variant{
 	{Palette{}.Method(), nil},
 	{Palette{}.Method(), []string{"target=ort"}},
@@ -144,7 +145,8 @@ func TestPaletteImportance(t *testing.T) {
 	}
 }
 
-// An element of a vector is wrong by at most twice the maximum magnitude, and vectors of 2 with 8 bits are about as exact as numbers with 4.
+// An element of a vector is wrong by at most twice the maximum magnitude, and vectors of 2 with 8 bits are about as
+// exact as numbers with 4.
 func TestPaletteVectorErrors(t *testing.T) {
 	random := newBuilder(t, 13).random
 	x, most := make([]float32, 64*96), 0.

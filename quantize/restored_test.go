@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// restoredModel runs v on the model at path, writes the result to out and, to twin, the original with every changed weight
-// replaced by the restored one. It returns the number of those weights.
+// restoredModel runs v on the model at path, writes the result to out and, to twin, the original with every changed
+// weight replaced by the restored one. It returns the number of those weights.
 func restoredModel(t *testing.T, v variant, path, out, twin string) int {
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())
@@ -61,8 +61,9 @@ func named(t *testing.T, m *ir.Model, scope, name string) *ir.Value {
 	return nil
 }
 
-// Weight-only methods change the weights and nothing else: the output equals the original's with the restored weights, except for
-// the order of sums. Without MatMulNBits, which may quantize activations, that is close to float32's own precision.
+// Weight-only methods change the weights and nothing else: the output equals the original's with the restored weights,
+// except for the order of sums. Without MatMulNBits, which may quantize activations, that is close to float32's own
+// precision.
 func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
 	w := conform.Start(t)
 	variants := []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8"}}, {Float16{}.Method(), nil}}
@@ -100,7 +101,8 @@ func recorded(t *testing.T, path string) []string {
 	return files
 }
 
-// uint8 weights of the symmetric scheme are int8 weights plus 128, and integer products are exact: the outputs are bit-identical.
+// uint8 weights of the symmetric scheme are int8 weights plus 128, and integer products are exact: the outputs are
+// bit-identical.
 func TestSymmetricOutputsDoNotDependOnTheType(t *testing.T) {
 	w := conform.Start(t)
 	for _, more := range [][]string{nil, {"reduce-range"}, {"per-tensor"}} {

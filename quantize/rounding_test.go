@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// product quantizes the weight of a product, k rows of n columns with the given elements of a column, to 4 bits. It returns the ledger
-// row, the weight and the restored weight.
+// product quantizes the weight of a product, k rows of n columns with the given elements of a column, to 4 bits. It
+// returns the ledger row, the weight and the restored weight.
 func product(t *testing.T, k, n int64, element func(b *builder, i int) float32, options ...string) (row pass.Row, x, y []float32) {
 	t.Helper()
 	b, e := newBuilder(t, 21), ir.NewEval(t.TempDir())
@@ -48,8 +48,8 @@ func restoredWeight(t *testing.T, e *ir.Eval, row pass.Row) []float32 {
 
 func normal(b *builder, _ int) float32 { return float32(b.random.NormFloat64()) }
 
-// By default scales minimize the error where that helps, and are those of round to nearest where outputs are as good: normal weights of long
-// columns gain by clipping the largest ones, and weights that are levels do not.
+// By default scales minimize the error where that helps, and are those of round to nearest where outputs are as good:
+// normal weights of long columns gain by clipping the largest ones, and weights that are levels do not.
 func TestScalesAreChosenByOutputs(t *testing.T) {
 	for name, c := range map[string]struct {
 		element func(b *builder, i int) float32
@@ -65,7 +65,8 @@ func TestScalesAreChosenByOutputs(t *testing.T) {
 	}
 }
 
-// Round to nearest with scales from the minimum and maximum differs by a step at most; MSE-optimal scales clip, for a smaller error.
+// Round to nearest with scales from the minimum and maximum differs by a step at most; MSE-optimal scales clip, for a
+// smaller error.
 func TestRulesForScales(t *testing.T) {
 	const k, n = 1024, 8
 	squares := map[string]float64{}

@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Every output is valid, smaller, of the same interface, runs in ONNX Runtime and in the embedded engine, and comes close.
+// Every output is valid, smaller, of the same interface, runs in ONNX Runtime and in the embedded engine, and comes
+// close.
 func TestSmallFloatOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
@@ -26,8 +27,8 @@ func TestSmallFloatOutputs(t *testing.T) {
 	}
 }
 
-// bound is the maximum relative error of normal numbers with so many bits of fraction, and the maximum error, in units of the
-// scale, of subnormal ones.
+// bound is the maximum relative error of normal numbers with so many bits of fraction, and the maximum error, in units
+// of the scale, of subnormal ones.
 func bound(fraction, smallest int) (relative, absolute float64) {
 	return math.Ldexp(1, -fraction-1), math.Ldexp(1, smallest-1)
 }
@@ -129,8 +130,8 @@ func TestFloat4RunsInTheEngine(t *testing.T) {
 	}
 }
 
-// Scales of products of float8 weights follow the product, as runtimes would hold a dequantized weight twice; other uses, and products that would take
-// notably longer, have them before it. Outputs are those of the restored weights.
+// Scales of products of float8 weights follow the product, as runtimes would hold a dequantized weight twice; other
+// uses, and products that would take notably longer, have them before it. Outputs are those of the restored weights.
 func TestFloat8ScalesFollowProducts(t *testing.T) {
 	gemm := func(attrs ...*ir.Attr) func(s *builder, x, w *ir.Value) *ir.Value {
 		return func(s *builder, x, w *ir.Value) *ir.Value {

@@ -10,8 +10,9 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/smoothing"
 )
 
-// Smooth divides channels of activations by factors and multiplies weights by them, so that both quantize well to 8 bits (Xiao et
-// al., SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models, ICML 2023).
+// Smooth divides channels of activations by factors and multiplies weights by them, so that both quantize well to 8
+// bits (Xiao et al., SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models, ICML
+// 2023).
 type Smooth struct {
 	pass.Selection
 	// Alpha is the migration strength from 0 to 1, or auto.

@@ -38,8 +38,8 @@ func TestSmoothModelsComputeTheSame(t *testing.T) {
 	}
 }
 
-// The producers of a product's input, and the nodes after smoothing: factors are folded into constants, and a Mul is inserted
-// only without one.
+// The producers of a product's input, and the nodes after smoothing: factors are folded into constants, and a Mul is
+// inserted only without one.
 func TestFactorsAreFolded(t *testing.T) {
 	w := conform.Start(t)
 	for _, c := range []struct {

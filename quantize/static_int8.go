@@ -9,29 +9,31 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/qdq"
 )
 
-// StaticInt8 quantizes weights and activations of layers, and the activations between them, to 8 bits (QuantizeLinear and
-// DequantizeLinear). Activation ranges come from calibration samples. Other weights are stored as by WeightInt8.
+// StaticInt8 quantizes weights and activations of layers, and the activations between them, to 8 bits (QuantizeLinear
+// and DequantizeLinear). Activation ranges come from calibration samples. Other weights are stored as by WeightInt8.
 type StaticInt8 struct {
 	pass.Selection
 	_ pass.SharedOptions[int8Weights]
 
 	// PerTensor is one scale for the whole tensor instead of one for each output channel.
 	PerTensor bool
-	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the levels.
+	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the
+	// levels.
 	Asymmetric bool
 	// WeightType is the quantized data type: int8, the default, or uint8.
 	WeightType string
 	// ReduceRange uses 7 bits, so that products of uint8 with int8 do not saturate on CPUs without VNNI.
 	ReduceRange bool `flag:"reduce-range" usage:"quantize weights to 7 bits, for CPUs without VNNI"`
-	// ActivationType is the quantized data type of activations: uint8, int8, uint16 or int16. ONNX Runtime has no integer kernels for
-	// 16 bits.
+	// ActivationType is the quantized data type of activations: uint8, int8, uint16 or int16. ONNX Runtime has no
+	// integer kernels for 16 bits.
 	ActivationType string `flag:"activation-type" default:"uint8" enum:"uint8,int8,uint16,int16" usage:"quantized data 'type' of activations: uint8, int8, uint16 or int16; ONNX Runtime has no integer kernels for 16 bits"`
 	// ActivationSymmetric quantizes activations symmetrically: the zero point is the middle of the levels.
 	ActivationSymmetric bool `flag:"activation-symmetric" usage:"symmetric activations: the zero point is the middle of the levels"`
-	// NoBiasCorrection leaves the mean quantization error of outputs in place, which is otherwise subtracted from biases.
+	// NoBiasCorrection leaves the mean quantization error of outputs in place, which is otherwise subtracted from
+	// biases.
 	NoBiasCorrection bool `flag:"no-bias-correction" usage:"do not subtract the mean quantization error of outputs from biases"`
-	// ActivationSQNR is the minimum SQNR of each output in decibels, with quantized activations and float weights, on some of the
-	// samples: the most sensitive activations are kept in float until it is reached. 0 quantizes all.
+	// ActivationSQNR is the minimum SQNR of each output in decibels, with quantized activations and float weights, on
+	// some of the samples: the most sensitive activations are kept in float until it is reached. 0 quantizes all.
 	ActivationSQNR *float64 `flag:"activation-sqnr" default:"20" usage:"minimum SQNR of outputs in 'decibels' with quantized activations, on some samples: the most sensitive activations are kept in float until it is reached; 0 quantizes all"`
 	// FloatBias keeps biases in float. Runtimes quantize them on load, and files are smaller.
 	FloatBias bool `flag:"float-bias" usage:"keep biases in float, which runtimes quantize on load: files are smaller"`

@@ -28,7 +28,8 @@ func (s *builder) static(options ...string) (rows []pass.Row, ops map[string]int
 	return r.Rows, ops
 }
 
-// A Clip between quantized layers is replaced by the quantized range, which has zero, if its constant bounds are on both sides of zero.
+// A Clip between quantized layers is replaced by the quantized range, which has zero, if its constant bounds are on
+// both sides of zero.
 func TestClipsWithinTheQuantizedRange(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float32
@@ -66,7 +67,8 @@ func TestActivationsBelowTheSQNRStayFloat(t *testing.T) {
 	}
 }
 
-// Ranges are saved also if they leave no layer, and a run with them leaves none: a search measures single weights with those of all.
+// Ranges are saved also if they leave no layer, and a run with them leaves none: a search measures single weights with
+// those of all.
 func TestSavedRangesThatLeaveNoLayer(t *testing.T) {
 	static := func(options ...string) map[string]int {
 		s := newBuilder(t, 17)
@@ -111,8 +113,8 @@ func TestBiasesBehindViews(t *testing.T) {
 	}
 }
 
-// Layers that are kept in float stay so in ONNX Runtime, which quantizes float weights between quantized activations itself. Here 8 bits keep nothing of
-// such a weight but the factor of a channel that is zero.
+// Layers that are kept in float stay so in ONNX Runtime, which quantizes float weights between quantized activations
+// itself. Here 8 bits keep nothing of such a weight but the factor of a channel that is zero.
 func TestFloatLayersStayFloatInTheRuntime(t *testing.T) {
 	const n, in = 64, 16
 	for _, op := range []string{"Conv", "ConvTranspose", "Gemm"} {

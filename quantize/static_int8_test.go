@@ -17,8 +17,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// Every model with layers is valid, smaller, and ONNX Runtime's outputs match the embedded engine: each fixture with a third of the options, half of
-// the real models, and all detectors.
+// Every model with layers is valid, smaller, and ONNX Runtime's outputs match the embedded engine: each fixture with a
+// third of the options, half of the real models, and all detectors.
 func TestStaticOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
@@ -44,8 +44,8 @@ func TestStaticOutputs(t *testing.T) {
 	}
 }
 
-// detectors are models whose accuracy ONNX Runtime's own tool destroys, with the maximum size of the result as a fraction: they stay close to the
-// original.
+// detectors are models whose accuracy ONNX Runtime's own tool destroys, with the maximum size of the result as a
+// fraction: they stay close to the original.
 var detectors = map[string]float64{"yunet_n_320": 0.45, "yolox_nano": 0.30, "fastestdet": 0.36}
 
 var staticOptions = [][]string{
@@ -85,8 +85,8 @@ func checkStatic(t *testing.T, w *conform.Worker, v variant, path string) {
 // pixelModels are models whose real inputs differ from random ones: pixels up to 255, byte values.
 var pixelModels = []string{"magika_v3_3", "mlperf_resnet8", "mnist_cntk"}
 
-// agrees compares the embedded engine with ONNX Runtime. Where both round one value to different neighbours, they differ by a
-// step, and later nodes by more.
+// agrees compares the embedded engine with ONNX Runtime. Where both round one value to different neighbours, they
+// differ by a step, and later nodes by more.
 func (r *comparison) agrees(t *testing.T, w *conform.Worker) {
 	t.Helper()
 	theirs, err := w.Run(r.out, conform.Options{Inputs: recordedInputs(r.path)})
@@ -216,8 +216,8 @@ func TestStaticLedgerNamesEveryWeight(t *testing.T) {
 	}
 }
 
-// Fully connected layers have integer kernels: with the bias in an Add, at a float output, and before an activation with a float output,
-// with which ONNX Runtime would compute Gemm in float.
+// Fully connected layers have integer kernels: with the bias in an Add, at a float output, and before an activation
+// with a float output, with which ONNX Runtime would compute Gemm in float.
 func TestStaticProductsAreIntegers(t *testing.T) {
 	s := newBuilder(t, 13)
 	x := s.input("x", 3, 64)

@@ -23,7 +23,8 @@ var tableVariants = slices.Concat(palettes[:len(palettes)-2], []variant{ // samp
 	{BFloat16{}.Method(), nil},
 })
 
-// A lookupSketch looks up rows of a table, its first constant, by indices that depend on inputs: negative ones, too, of either type, and of any rank.
+// A lookupSketch looks up rows of a table, its first constant, by indices that depend on inputs: negative ones, too, of
+// either type, and of any rank.
 type lookupSketch struct {
 	*builder
 	ids *ir.Value // one of them
@@ -54,8 +55,9 @@ func lookupModel(t *testing.T, elem ir.DType, shape ...int64) lookupSketch {
 	return s
 }
 
-// Rows of tables that are looked up in their stored form are those of the restored table to the bit, whatever their length. Where stretches of rows, blocks
-// and groups are whole bytes, nothing of the size of the table is computed from constants, which a runtime would do when it loads the model.
+// Rows of tables that are looked up in their stored form are those of the restored table to the bit, whatever their
+// length. Where stretches of rows, blocks and groups are whole bytes, nothing of the size of the table is computed from
+// constants, which a runtime would do when it loads the model.
 func TestLookupsEqualTheRestoredTable(t *testing.T) {
 	w := conform.Start(t)
 	for i, v := range tableVariants {

@@ -4,7 +4,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// The reasons for choices, from the kernels of ONNX Runtime. docs/decisions/targets.md has the sources and the measurements.
+// The reasons for choices, from the kernels of ONNX Runtime. docs/decisions/targets.md has the sources and the
+// measurements.
 const (
 	saturates = "without VNNI, ONNX Runtime adds pairs of products of uint8 activations with int8 weights in 16 bits, which saturate; " +
 		"with uint8 weights they are exact. --reduce-range is faster, and loses a bit of each weight"
@@ -17,8 +18,8 @@ const (
 	packedFours = "KleidiAI kernels for 4-bit weights require block sizes that are multiples of 32"
 )
 
-// CPUs are the kinds of CPUs that models are prepared for; the last one is any of them. weight-int8 has no choice: per-channel scales
-// suit all of them.
+// CPUs are the kinds of CPUs that models are prepared for; the last one is any of them. weight-int8 has no choice:
+// per-channel scales suit all of them.
 var CPUs = []pass.Target{
 	{Name: "cpu-avx2", CPU: "x86 with AVX2 or AVX-512, without VNNI", Choices: choices("uint8", saturates, "uint8", unsignedIn, wholeBlocks)},
 	{Name: "cpu-vnni", CPU: "x86 with AVX-VNNI or AVX-512 VNNI", Choices: choices("int8", dotProducts, "uint8", unsignedIn, wholeBlocks)},

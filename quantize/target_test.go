@@ -32,7 +32,8 @@ func TestTargetsChooseValidOptions(t *testing.T) {
 	}
 }
 
-// Weights of products and convolutions have the type that the target's kernels add exactly, and outputs are valid and run.
+// Weights of products and convolutions have the type that the target's kernels add exactly, and outputs are valid and
+// run.
 func TestTargetsDecideTypes(t *testing.T) {
 	w := conform.Start(t)
 	for _, target := range CPUs {

@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// tiedModel looks up rows of a table, and multiplies by its transpose. The file has the table, or its transpose, of width × 96 elements.
+// tiedModel looks up rows of a table, and multiplies by its transpose. The file has the table, or its transpose, of
+// width × 96 elements.
 func tiedModel(t *testing.T, width int64, transposed bool) *builder {
 	s := newBuilder(t, 21)
 	factor := s.AddConst("factor", quanttest.TensorOf(ir.Float, nil, []float32{20}))
@@ -37,8 +38,8 @@ type tie struct {
 	transposed bool
 }
 
-// Tied embeddings stay tied and quantized, whichever of table and transpose the file has, and whether rows are whole bytes and blocks. Each variant has
-// two of the ties, or all by make test-exhaustive.
+// Tied embeddings stay tied and quantized, whichever of table and transpose the file has, and whether rows are whole
+// bytes and blocks. Each variant has two of the ties, or all by make test-exhaustive.
 func TestTiedEmbeddings(t *testing.T) {
 	w := conform.Start(t)
 	dynamic, int8 := DynamicInt8{}.Method(), WeightInt8{}.Method()

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// WeightInt2 stores weights of any layer as 2-bit integers; arithmetic is in float. The default is asymmetric blocks of 32.
+// WeightInt2 stores weights of any layer as 2-bit integers; arithmetic is in float. The default is asymmetric blocks of
+// 32.
 type WeightInt2 struct {
 	pass.Selection
 	_ pass.SharedOptions[blockwise]
@@ -26,8 +27,8 @@ type WeightInt2 struct {
 	Algo string `default:"rtn"`
 	// Form is the form of matrix products: auto, dequantizelinear or matmulnbits.
 	Form string `default:"auto"`
-	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit weights, for which no other
-	// level has a fast kernel, and 0 for others.
+	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit
+	// weights, for which no other level has a fast kernel, and 0 for others.
 	AccuracyLevel *int64
 	// NoActOrder turns activation order of GPTQ off.
 	NoActOrder bool
@@ -35,7 +36,8 @@ type WeightInt2 struct {
 	NoSequential bool
 	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
 	Damp *float64
-	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples, from biases.
+	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples,
+	// from biases.
 	BiasCorrection bool
 
 	Calibration

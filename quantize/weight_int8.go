@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// WeightInt8 stores weights of any layer as 8-bit integers; arithmetic is in float. Weights are quantized per channel, or blockwise if
-// one of Block, Search, Algo and Form is given.
+// WeightInt8 stores weights of any layer as 8-bit integers; arithmetic is in float. Weights are quantized per channel,
+// or blockwise if one of Block, Search, Algo and Form is given.
 type WeightInt8 struct {
 	pass.Selection
 	_ pass.SharedOptions[int8Weights]
@@ -16,7 +16,8 @@ type WeightInt8 struct {
 
 	// PerTensor is one scale for the whole tensor instead of one for each output channel.
 	PerTensor bool
-	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the levels.
+	// Asymmetric quantizes each channel's own range with a zero point; without it the zero point is the middle of the
+	// levels.
 	Asymmetric bool
 	// WeightType is the quantized data type: int8, the default, or uint8.
 	WeightType string
@@ -30,8 +31,8 @@ type WeightInt8 struct {
 	Algo string
 	// Form is the form of matrix products: auto, dequantizelinear or matmulnbits.
 	Form string
-	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit weights, for which no other
-	// level has a fast kernel, and 0 for others.
+	// AccuracyLevel is MatMulNBits' attribute: 0 (float32) to 4 (8-bit activations). The default is 4 for 8-bit
+	// weights, for which no other level has a fast kernel, and 0 for others.
 	AccuracyLevel *int64
 	// NoActOrder turns activation order of GPTQ off.
 	NoActOrder bool
@@ -39,7 +40,8 @@ type WeightInt8 struct {
 	NoSequential bool
 	// Damp is the dampening of GPTQ as a fraction of the mean diagonal of the Hessian.
 	Damp *float64
-	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples, from biases.
+	// BiasCorrection subtracts the mean quantization error of each output channel, measured on calibration samples,
+	// from biases.
 	BiasCorrection bool
 
 	Calibration

@@ -170,8 +170,8 @@ func (s *builder) choice(flag, x *ir.Value, branches ...func(*builder, *ir.Value
 	return y
 }
 
-// A weight that callers can replace, from IR 4 on, is left alone. Below IR 4 every weight is an input: all are compressed and stop
-// being inputs, or with KeepIR all stay.
+// A weight that callers can replace, from IR 4 on, is left alone. Below IR 4 every weight is an input: all are
+// compressed and stop being inputs, or with KeepIR all stay.
 func TestWeightsThatAreInputs(t *testing.T) {
 	s := newBuilder(t, 13)
 	w := s.weight("w", 48, 48)

@@ -57,8 +57,8 @@ func (b *builder) cumSum(v *ir.Value) *ir.Value {
 	return b.op("CumSum", []*ir.Value{v, b.int32(0)})
 }
 
-// filled is a tensor of equal elements. The element is given also where it is ConstantOfShape's default: OpenCV requires it, and
-// tract takes the default for a double.
+// filled is a tensor of equal elements. The element is given also where it is ConstantOfShape's default: OpenCV
+// requires it, and tract takes the default for a double.
 func (b *builder) filled(dt ir.DType, elem []byte, shape ...int64) *ir.Value {
 	t := &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: []int64{1}}, Source: ir.Mem(elem)}
 	return b.op("ConstantOfShape", []*ir.Value{b.int64s(shape...)}, ir.TensorAttr("value", t))

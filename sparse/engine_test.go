@@ -70,8 +70,8 @@ func evaluate(t *testing.T, m *ir.Model, batch int64, w *weight, o engine.Option
 	return out[m.Graph.Outputs[0].Name].Data, held
 }
 
-// TestEngineMultipliesSparse: weights with enough zeros, stored densely or in a form, are multiplied as sparse matrices, in the memory of
-// the form. Results are bit-identical to those of a dense weight, which is an input.
+// TestEngineMultipliesSparse: weights with enough zeros, stored densely or in a form, are multiplied as sparse
+// matrices, in the memory of the form. Results are bit-identical to those of a dense weight, which is an input.
 func TestEngineMultipliesSparse(t *testing.T) {
 	forms := []*pass.Method{cooMethod, csrMethod, deltaMethod, bitmaskMethod, nil}
 	for name, model := range multiplied {

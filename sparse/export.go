@@ -18,11 +18,10 @@ import (
 )
 
 // Export writes the weight of each row that got a sparse form into dir, as a file
-// NAME.npz that scipy.sparse.load_npz reads: coo, and bsr whose blocks divide the matrix, as themselves, the other forms
-// as csr. A weight of another rank than 2 becomes the matrix [first dimension, rest],
-// or one row; float16 and bfloat16 become float32, as SciPy has no sparse matrices of
-// them; equal weights are written once. Characters that are not portable in file names
-// become "_". e is what the run evaluated tensors with, and its input is still open. The
+// NAME.npz that scipy.sparse.load_npz reads: coo, and bsr whose blocks divide the matrix, as themselves, the other
+// forms as csr. A weight of another rank than 2 becomes the matrix [first dimension, rest], or one row; float16 and
+// bfloat16 become float32, as SciPy has no sparse matrices of them; equal weights are written once. Characters that are
+// not portable in file names become "_". e is what the run evaluated tensors with, and its input is still open. The
 // files are published by set.
 func Export(ctx context.Context, e *ir.Eval, rows []pass.Row, dir string, set *atomicfile.Set) error {
 	if err := set.MakeDir(dir); err != nil {

@@ -30,8 +30,8 @@ var runtimeForms = []runtimeForm{
 	{deltaMethod, 21, 21, nil},
 }
 
-// TestFormsInONNXRuntime compares each form, for every type of values, with the dense model: the file is valid, the runtime folds the
-// form, and outputs are bit-identical.
+// TestFormsInONNXRuntime compares each form, for every type of values, with the dense model: the file is valid, the
+// runtime folds the form, and outputs are bit-identical.
 func TestFormsInONNXRuntime(t *testing.T) {
 	w := conform.Start(t)
 	for _, f := range runtimeForms {

@@ -131,8 +131,8 @@ func (d *decider) unsupported(l layout, v *ir.Value) string {
 	return ""
 }
 
-// unreachable names the opset that l's operators need, and the node because of which the model is not raised to it; empty if it
-// is raised.
+// unreachable names the opset that l's operators need, and the node because of which the model is not raised to it;
+// empty if it is raised.
 func (d *decider) unreachable(ctx context.Context, l layout, version int64) (string, error) {
 	to := l.opset()
 	if to <= version {

@@ -7,7 +7,8 @@ func (h *histogram) within(r Range) Range {
 	return Range{min(0, max(r.Min, float64(h.low))), max(0, min(r.Max, float64(h.top)))}
 }
 
-// percentile is the range that holds a fraction p of the observed values; the rest is cut off in equal numbers at both ends.
+// percentile is the range that holds a fraction p of the observed values; the rest is cut off in equal numbers at both
+// ends.
 func (h *histogram) percentile(p float64) Range {
 	cut := int64(float64(h.total()) * (1 - p) / 2)
 	return h.within(Range{h.edge(outside(h.counts, cut, 0, 1)), h.edge(outside(h.counts, cut, 2*half-1, -1) + 1)})
@@ -73,8 +74,8 @@ func (m *powerSums) bin(x float64) int {
 	return min(max(int(math.Ceil(x/m.h.width))+half, 0), 2*half)
 }
 
-// error is the sum of squared quantization errors for the range r. The two bins next to zero count as exact zeros, which
-// quantize without error: after a Relu they hold most of the values.
+// error is the sum of squared quantization errors for the range r. The two bins next to zero count as exact zeros,
+// which quantize without error: after a Relu they hold most of the values.
 func (m *powerSums) error(r Range, steps int) float64 {
 	lo, hi, end := m.bin(r.Min), m.bin(r.Max), 2*half
 	step := (r.Max - r.Min) / float64(steps)

@@ -36,13 +36,15 @@ func NewData(c pass.Calibration, lenient bool) Data {
 // randomSamples is the number of random samples where there is no data.
 const randomSamples = 8
 
-// A Visit observes a value of one run. The array is valid until Visit returns; the run continues with what Visit writes to it.
+// A Visit observes a value of one run. The array is valid until Visit returns; the run continues with what Visit writes
+// to it.
 type Visit func(name string, a *ir.Array) error
 
-// Each runs m, usually that of the step or its source, on the calibration samples batch by batch and calls visit for each of the named
-// values of the main graph as soon as it is computed: inputs, activations or outputs. Order and bits of the values are
-// deterministic for any number of workers. Without data the samples are random, which a ledger note states. Memory: the
-// weights of m, up to a part of the memory budget, and one run. NaN and infinities in a sample are errors, as is NaN in a named value.
+// Each runs m, usually that of the step or its source, on the calibration samples batch by batch and calls visit for
+// each of the named values of the main graph as soon as it is computed: inputs, activations or outputs. Order and bits
+// of the values are deterministic for any number of workers. Without data the samples are random, which a ledger note
+// states. Memory: the weights of m, up to a part of the memory budget, and one run. NaN and infinities in a sample are
+// errors, as is NaN in a named value.
 func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []string, visit Visit) error {
 	set, err := d.set(step, m)
 	if err != nil {
@@ -153,8 +155,8 @@ func (d *Data) set(s *pass.Step, m *ir.Model) (*dataset.Set, error) {
 	return set, nil
 }
 
-// batches yields the batches of order without padding, each with the index of its first sample in the data. Where outputs are inputs of
-// the next run, m is run for them. With reuse a batch is valid until the next one.
+// batches yields the batches of order without padding, each with the index of its first sample in the data. Where
+// outputs are inputs of the next run, m is run for them. With reuse a batch is valid until the next one.
 func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *dataset.Set, reuse bool) iter.Seq2[*dataset.Batch, error] {
 	return func(yield func(*dataset.Batch, error) bool) {
 		order := d.order(set)

@@ -2,8 +2,8 @@ package calibrate
 
 import "math"
 
-// leastDivergence is the clipping range of minimum Kullback-Leibler divergence between the distribution of the values and
-// that of the quantized values (Migacz: 8-bit Inference with TensorRT, GTC 2017). Values of both signs are counted
+// leastDivergence is the clipping range of minimum Kullback-Leibler divergence between the distribution of the values
+// and that of the quantized values (Migacz: 8-bit Inference with TensorRT, GTC 2017). Values of both signs are counted
 // by magnitude, in half as many levels.
 func (h *histogram) leastDivergence(steps int) Range {
 	levels := (steps + 1) / 2
@@ -31,8 +31,9 @@ func (h *histogram) leastDivergence(steps int) Range {
 	return h.within(Range{-end, end})
 }
 
-// divergence is the Kullback-Leibler divergence of p, with its tail after len(q) clipped into the last bin, from p quantized
-// to the given number of levels, each of which is spread over its non-empty bins. q is scratch memory for the quantized p.
+// divergence is the Kullback-Leibler divergence of p, with its tail after len(q) clipped into the last bin, from p
+// quantized to the given number of levels, each of which is spread over its non-empty bins. q is scratch memory for the
+// quantized p.
 func divergence(p, q []float64, levels int) float64 {
 	n := len(q)
 	tail, total := 0.0, 0.0

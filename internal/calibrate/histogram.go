@@ -9,8 +9,8 @@ import (
 // half is the number of bins on either side of zero.
 const half = 2048
 
-// A histogram counts values in bins of equal width, a power of two, symmetric around zero. The width doubles when larger
-// values arrive, so the counts depend on the values alone and not on their order.
+// A histogram counts values in bins of equal width, a power of two, symmetric around zero. The width doubles when
+// larger values arrive, so the counts depend on the values alone and not on their order.
 type histogram struct {
 	width    float64 // 0 while all values are zero
 	counts   []int64 // bin half+i is from i·width to (i+1)·width; bins below zero are its mirror

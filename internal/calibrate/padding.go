@@ -7,9 +7,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// unpadded is in without padding at the end of the sequence axis: the positions where an input called a mask, [batch, positions],
-// is zero for the whole batch. Padding is not data, but would count in means, ranges and Hessians; for short texts in long
-// rows it is the larger part. It cuts the inputs that share the axis by its name, if there are any besides the mask.
+// unpadded is in without padding at the end of the sequence axis: the positions where an input called a mask, [batch,
+// positions], is zero for the whole batch. Padding is not data, but would count in means, ranges and Hessians; for
+// short texts in long rows it is the larger part. It cuts the inputs that share the axis by its name, if there are any
+// besides the mask.
 func unpadded(g *ir.Graph, in map[string]*ir.Array) map[string]*ir.Array {
 	for _, mask := range g.Inputs {
 		a := in[mask.Name]

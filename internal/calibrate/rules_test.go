@@ -95,7 +95,8 @@ func cost(x []float32, r Range) float64 {
 	return sum / float64(len(x))
 }
 
-// The MSE-optimal range has no larger error than the other rules' ranges, measured value by value, nor than neighboring ranges.
+// The MSE-optimal range has no larger error than the other rules' ranges, measured value by value, nor than neighboring
+// ranges.
 func TestLeastErrorIsMinimum(t *testing.T) {
 	for name, x := range map[string][]float32{
 		"normal": numbers(50000, gauss), "outliers": numbers(50000, outliers),

@@ -15,7 +15,8 @@ type column interface {
 	// rows is the number of samples; row is the type and shape of one, with the column's name for messages.
 	rows() int64
 	row() ir.Spec
-	// held is the memory, in bytes, of n samples during loading, and transient the part of it that is allocated anew each time.
+	// held is the memory, in bytes, of n samples during loading, and transient the part of it that is allocated anew
+	// each time.
 	held(n int64) int64
 	transient(n int64) int64
 	// load reads samples in two steps, as feed.load does.
@@ -81,8 +82,8 @@ func (a *array) end() int64 {
 	return a.off + (a.n-1)*a.stride + a.rowBytes()
 }
 
-// check compares the header with the size of the file and with the maximum size of a sample. Shapes are already validated, so
-// nothing overflows.
+// check compares the header with the size of the file and with the maximum size of a sample. Shapes are already
+// validated, so nothing overflows.
 func (a *array) check() error {
 	if a.held(1) > maxSample {
 		return fmt.Errorf("%s: a sample %s has %d bytes; the maximum is %d", a.row().Name, a.row(), a.held(1), maxSample)
@@ -146,8 +147,8 @@ func (a *array) read(raw []byte, first, n int64) error {
 	return nil
 }
 
-// gather reads samples of a Fortran-order array, where elements of a sample are a.n elements from each other: it reads each
-// element of all n samples at once.
+// gather reads samples of a Fortran-order array, where elements of a sample are a.n elements from each other: it reads
+// each element of all n samples at once.
 func (a *array) gather(raw []byte, first, n int64) error {
 	size, row := a.elem.size, a.rowBytes()
 	same := make([]byte, n*size)

@@ -19,7 +19,8 @@ const (
 	openImageSize = 64 // height and width; a multiple of 32 for repeated downsampling
 )
 
-// axes are the sizes of open axes of inputs. Open axes of one name are one axis; an axis without a name is called INPUT:INDEX.
+// axes are the sizes of open axes of inputs. Open axes of one name are one axis; an axis without a name is called
+// INPUT:INDEX.
 type axes struct {
 	inputs []Input
 	given  map[string]int64 // from options, or from data
@@ -77,8 +78,8 @@ func (x *axes) add(in Input, dims []ir.Dim, i int) {
 	}
 }
 
-// isBatch reports whether axis i is a batch: the first axis, one that is called so, or the only open one after a first axis larger than
-// 1, as in a recurrent state, whose first axis is layers.
+// isBatch reports whether axis i is a batch: the first axis, one that is called so, or the only open one after a first
+// axis larger than 1, as in a recurrent state, whose first axis is layers.
 func (x *axes) isBatch(dims []ir.Dim, i int) bool {
 	if i == 0 || strings.Contains(strings.ToLower(dims[i].Param), "batch") {
 		return true
@@ -87,8 +88,8 @@ func (x *axes) isBatch(dims []ir.Dim, i int) bool {
 	return dims[i].Param == "" && slices.IndexFunc(dims, isOpen) == i && !slices.ContainsFunc(dims[i+1:], isOpen) && dims[0].N > 1
 }
 
-// summands are the names whose sizes add up to that of name. Exporters of language models name the axes of a cache this way:
-// "past_len + len", or total_len for past_len and len.
+// summands are the names whose sizes add up to that of name. Exporters of language models name the axes of a cache this
+// way: "past_len + len", or total_len for past_len and len.
 func summands(name string) []string {
 	if parts := strings.Split(name, "+"); len(parts) > 1 {
 		for i := range parts {
@@ -190,8 +191,8 @@ func (x *axes) shape(in Input, dims []ir.Dim) []int64 {
 	return shape
 }
 
-// vary are the lists of free axes that are changed together: height and width of an image, then single axes, those of the last inputs
-// and of batches last.
+// vary are the lists of free axes that are changed together: height and width of an image, then single axes, those of
+// the last inputs and of batches last.
 func (x *axes) vary(free []string, keepBatch bool) [][]int {
 	var images, single, batches [][]int
 	for _, in := range x.inputs {
@@ -218,7 +219,8 @@ func (x *axes) vary(free []string, keepBatch bool) [][]int {
 	return slices.Concat(images, single, batches)
 }
 
-// CheckDims reports sizes of axes that the inputs do not have, with the nearest names, and invalid sizes: mistakes of the caller.
+// CheckDims reports sizes of axes that the inputs do not have, with the nearest names, and invalid sizes: mistakes of
+// the caller.
 func CheckDims(inputs []Input, dims map[string]int64) error {
 	open := map[string]bool{}
 	for _, in := range inputs {

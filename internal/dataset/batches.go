@@ -18,16 +18,19 @@ type Order struct {
 	Seed    uint64
 	Index   []int // the samples to read, in this order; nil for all
 
-	// Reuse reads batches into the memory of earlier ones: a batch is valid until the next one, or until the end of the iteration.
+	// Reuse reads batches into the memory of earlier ones: a batch is valid until the next one, or until the end of the
+	// iteration.
 	Reuse bool
 
-	// Change changes each batch in place, in the loaders: concurrently with other batches. It may depend on the batch only. nil for no change.
+	// Change changes each batch in place, in the loaders: concurrently with other batches. It may depend on the batch
+	// only. nil for no change.
 	Change func(*Batch) error
 }
 
-// Batches ranges over the samples of s, each once, or over those of o.Index. One goroutine reads ahead, and Options.Loaders goroutines convert,
-// decode and change what it read; the order and content of batches depend on o only. An error ends the iteration. At most Held and Resident bytes are
-// in use, of which the current batch is one: without o.Reuse the caller may keep it, but then it counts towards the caller's memory.
+// Batches ranges over the samples of s, each once, or over those of o.Index. One goroutine reads ahead, and
+// Options.Loaders goroutines convert, decode and change what it read; the order and content of batches depend on o
+// only. An error ends the iteration. At most Held and Resident bytes are in use, of which the current batch is one:
+// without o.Reuse the caller may keep it, but then it counts towards the caller's memory.
 func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		sample, count := func(i int) int { return i }, s.count
@@ -83,15 +86,15 @@ const shuffleStream = 0x73687566666c65
 // BatchBytes bounds the memory of a batch of n samples during loading, in bytes.
 func (s *Set) BatchBytes(n int) int64 { return s.feed.bytes(s.Size(n)) }
 
-// Transient bounds the memory that a batch of n samples takes during loading and that is allocated anew for each batch, in bytes, also with
-// Order.Reuse: decoded image files, text.
+// Transient bounds the memory that a batch of n samples takes during loading and that is allocated anew for each batch,
+// in bytes, also with Order.Reuse: decoded image files, text.
 func (s *Set) Transient(n int) int64 { return s.feed.transient(s.Size(n)) }
 
 // Resident is the memory of data that is held between batches, in bytes.
 func (s *Set) Resident() int64 { return s.feed.resident() }
 
-// Held is the memory of the batches of Batches, of this many bytes: the current one and those that are read ahead. Without Options.Prefetch it
-// is that for a number of worker threads.
+// Held is the memory of the batches of Batches, of this many bytes: the current one and those that are read ahead.
+// Without Options.Prefetch it is that for a number of worker threads.
 func (o Options) Held(batch int64, workers int) int64 {
 	o.setDefaults()
 	return batch * int64(1+o.prefetch(batch, workers))

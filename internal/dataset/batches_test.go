@@ -32,7 +32,8 @@ func numberedFiles(t testing.TB, n int64) map[string]string {
 
 func ptr(n int) *int { return &n }
 
-// The order depends on the seed, not on workers, loaders, prefetch, memory or compression of the file; each sample occurs once, with its label.
+// The order depends on the seed, not on workers, loaders, prefetch, memory or compression of the file; each sample
+// occurs once, with its label.
 func TestShuffledOrder(t *testing.T) {
 	const n = 103
 	var want []int64
@@ -142,7 +143,8 @@ func (f *fake) load(index []int, _ *buffers) (func() (*Batch, error), error) {
 	return func() (*Batch, error) { return &Batch{}, nil }, nil
 }
 
-// Batches in memory are the current one and those of Prefetch; without Prefetch, one for each worker thread, within Memory.
+// Batches in memory are the current one and those of Prefetch; without Prefetch, one for each worker thread, within
+// Memory.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
@@ -181,7 +183,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Batches are changed before they are yielded, by their position and not by the loader; an error ends the iteration at its batch.
+// Batches are changed before they are yielded, by their position and not by the loader; an error ends the iteration at
+// its batch.
 func TestChange(t *testing.T) {
 	s := mustOpen(t, numberedFiles(t, 40)["stored"], inputs(input("x", "float[n,3]")), nil, Options{Loaders: 7, Prefetch: ptr(9)})
 	o := Order{Size: 2, Change: func(b *Batch) error {
@@ -231,8 +234,8 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// While a batch is in use and all others that may be in memory are complete, the loaders wait; after the last batch they do not. Afterwards no
-// batch is in memory, also if the iteration ends early.
+// While a batch is in use and all others that may be in memory are complete, the loaders wait; after the last batch
+// they do not. Afterwards no batch is in memory, also if the iteration ends early.
 func TestWaitingAndMemory(t *testing.T) {
 	path := numberedFiles(t, 40)["stored"]
 	for prefetch, most := range []int64{1, 2, 3} {

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// buffers are the memory of one batch at a time: every batch takes blocks in the same order, and so those of the batch before it. nil allocates
-// new memory.
+// buffers are the memory of one batch at a time: every batch takes blocks in the same order, and so those of the batch
+// before it. nil allocates new memory.
 type buffers struct {
 	of     *recycler
 	blocks [][]byte

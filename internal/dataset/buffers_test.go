@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// reusable are data sets of which every kind of memory of batches is a part: read, moved, converted, dense, decoded, derived from tokens, filled,
-// random.
+// reusable are data sets of which every kind of memory of batches is a part: read, moved, converted, dense, decoded,
+// derived from tokens, filled, random.
 func reusable(t *testing.T) map[string]*Set {
 	pictures, tokens := t.TempDir(), []byte{}
 	for i := range 7 {
@@ -53,7 +53,8 @@ func contents(b *Batch) []string {
 	return append(all, fmt.Sprint(b.Targets, b.N))
 }
 
-// With Reuse, batches are equal to others although the memory is overwritten in between, and no iteration allocates more than the first.
+// With Reuse, batches are equal to others although the memory is overwritten in between, and no iteration allocates
+// more than the first.
 func TestReusedBatches(t *testing.T) {
 	for name, s := range reusable(t) {
 		var want [][]string

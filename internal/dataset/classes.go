@@ -8,8 +8,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// ClassNames are the names of the classes in data, in the order of their numbers: the words among its labels, or the folders of images. They are
-// empty if labels are numbers, and nil if the data has none. Options.Classes numbers the labels of other data in the same way.
+// ClassNames are the names of the classes in data, in the order of their numbers: the words among its labels, or the
+// folders of images. They are empty if labels are numbers, and nil if the data has none. Options.Classes numbers the
+// labels of other data in the same way.
 func ClassNames(data string, o Options) ([]string, error) {
 	paths := paths(data)
 	at, err := locate(paths[0])
@@ -65,8 +66,8 @@ func labelsOf(at location, paths []string, o Options) (s *samples, err error) {
 	return s, err
 }
 
-// UnionOfClasses are the names of the classes in two sets of data, those of training and of test, in the order of their numbers in both. If those of
-// training are numbers, no name is one of them.
+// UnionOfClasses are the names of the classes in two sets of data, those of training and of test, in the order of their
+// numbers in both. If those of training are numbers, no name is one of them.
 func UnionOfClasses(training, test []string) []string {
 	if training != nil && len(training) == 0 {
 		return training

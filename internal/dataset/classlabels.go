@@ -11,9 +11,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// bindLabels determines the form of labels, which is the same for all samples: classes are Int64. Integers of any width are classes; so are floats
-// if all are whole; words are numbered by their names, and a one-hot row is the position of its 1. Other floats are kept. A label that is
-// missing, NaN or an empty word, is an error.
+// bindLabels determines the form of labels, which is the same for all samples: classes are Int64. Integers of any width
+// are classes; so are floats if all are whole; words are numbered by their names, and a one-hot row is the position of
+// its 1. Other floats are kept. A label that is missing, NaN or an empty word, is an error.
 func (t *table) bindLabels(outputs []Input) error {
 	c := t.samples.labels
 	if c == nil {
@@ -45,7 +45,8 @@ func (t *table) bindLabels(outputs []Input) error {
 	return err
 }
 
-// NoLabel is the class of what has no label: training has no loss for it, as in PyTorch, and metrics count no negative class.
+// NoLabel is the class of what has no label: training has no loss for it, as in PyTorch, and metrics count no negative
+// class.
 const NoLabel = -100
 
 // eachLabel calls f with the numbers of each sample of c.
@@ -108,7 +109,8 @@ func areWhole(c column) (bool, error) {
 	return whole, err
 }
 
-// scores reports whether labels of this shape of a sample may be one-hot: a list, as long as the scores of an output for a sample.
+// scores reports whether labels of this shape of a sample may be one-hot: a list, as long as the scores of an output
+// for a sample.
 func (t *table) scores(outputs []Input, shape []int64) bool {
 	if len(shape) != 1 || shape[0] < 2 {
 		return false
@@ -197,7 +199,8 @@ func wordsOf(c column) ([]string, error) {
 	return words, err
 }
 
-// evenly are samples of a number, in order: as many of each class as there are, up to equal numbers. Negative classes, which do not count, are the last.
+// evenly are samples of a number, in order: as many of each class as there are, up to equal numbers. Negative classes,
+// which do not count, are the last.
 func evenly(classes []int64, limit int) []int {
 	seen, round := map[int64]int{}, make([]int, len(classes)) // the round in which a sample is drawn
 	for i, class := range classes {

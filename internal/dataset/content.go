@@ -80,8 +80,8 @@ func (c *content) head(n int) []byte {
 // deflateRatio is the maximum compression ratio of deflate: 258 bytes in 2 bits.
 const deflateRatio = 1032
 
-// checkSize checks that c can have end bytes, before memory is allocated for them. For a compressed file the bound is its maximum
-// decompressed size; a shorter one is detected on reading.
+// checkSize checks that c can have end bytes, before memory is allocated for them. For a compressed file the bound is
+// its maximum decompressed size; a shorter one is detected on reading.
 func (c *content) checkSize(end int64) error {
 	if c.packed && end/deflateRatio <= c.size {
 		return nil

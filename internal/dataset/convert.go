@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A change converts elements of the data to the model's type: (x*scale - mean)/std, computed in float64, for floating-point
-// inputs; other numbers keep their value or are out of range.
+// A change converts elements of the data to the model's type: (x*scale - mean)/std, computed in float64, for
+// floating-point inputs; other numbers keep their value or are out of range.
 type change struct {
 	from, to  ir.DType
 	scale     float64
@@ -40,8 +40,8 @@ func newChange(from, to ir.DType, row []int64, o Options) (*change, error) {
 	return c, c.channels(row)
 }
 
-// channels finds the channel axis for mean and std: the first or else the last axis of a sample, if its size is their number of
-// items.
+// channels finds the channel axis for mean and std: the first or else the last axis of a sample, if its size is their
+// number of items.
 func (c *change) channels(row []int64) error {
 	n := int64(max(len(c.mean), len(c.std)))
 	for _, p := range [][]float64{c.mean, c.std} {
@@ -65,7 +65,8 @@ func (c *change) scaled() bool { return c.scale != 1 || c.mean != nil || c.std !
 // block is the number of elements converted at a time.
 const block = 4096
 
-// apply returns a converted to the model's type, in memory of to, or a itself if nothing changes. An element out of range is a *rangeError.
+// apply returns a converted to the model's type, in memory of to, or a itself if nothing changes. An element out of
+// range is a *rangeError.
 func (c *change) apply(a *ir.Array, to *buffers) (*ir.Array, error) {
 	if c.from == c.to && !c.scaled() {
 		return a, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// openCSV reads a CSV file of numbers once, into a temporary file of float64 for random access to rows. A first row that is not all
-// numbers is the header. Labels may be words: the names of classes.
+// openCSV reads a CSV file of numbers once, into a temporary file of float64 for random access to rows. A first row
+// that is not all numbers is the header. Labels may be words: the names of classes.
 func openCSV(path string, o Options) (*samples, error) {
 	s := &samples{path: path}
 	c, err := openFile(path)

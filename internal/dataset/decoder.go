@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Decoder makes the inputs of the runs of a language model on the next tokens of sequences: with the caches that the run before left, positions and masks.
+// A Decoder makes the inputs of the runs of a language model on the next tokens of sequences: with the caches that the
+// run before left, positions and masks.
 type Decoder struct {
 	derive *derivation
 	state  *State
@@ -17,8 +18,8 @@ type Decoder struct {
 	past   int64 // tokens of each so far
 }
 
-// NewDecoder is before the first tokens of n sequences. It is an error if g has no token ids or no caches, or if another input does not follow from these.
-// dims are the sizes of open axes by their names.
+// NewDecoder is before the first tokens of n sequences. It is an error if g has no token ids or no caches, or if
+// another input does not follow from these. dims are the sizes of open axes by their names.
 func NewDecoder(g *ir.Graph, n int64, dims map[string]int64) (*Decoder, error) {
 	inputs := Inputs(g)
 	ids, ok := sequence(inputs)
@@ -66,7 +67,8 @@ func (d *Decoder) Inputs(ids [][]int64) (map[string]*ir.Array, error) {
 	return d.state.Inputs(b), nil
 }
 
-// Keep keeps the caches of a run on a number of tokens of each sequence, and removes them from its outputs. It returns the caches before, which nothing uses any more.
+// Keep keeps the caches of a run on a number of tokens of each sequence, and removes them from its outputs. It returns
+// the caches before, which nothing uses any more.
 func (d *Decoder) Keep(outputs map[string]*ir.Array, tokens int) []*ir.Array {
 	before := slices.Collect(maps.Values(d.state.held))
 	d.state.Keep(outputs)

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A derivation makes the inputs of a language model that the data lacks from the token ids: empty caches, positions, masks.
+// A derivation makes the inputs of a language model that the data lacks from the token ids: empty caches, positions,
+// masks.
 type derivation struct {
 	inputs []Input // all of the model
 	made   []Input // those that are made
@@ -46,7 +47,8 @@ func (d *derivation) past() int64 {
 	return 0
 }
 
-// fill adds the missing inputs of n samples of the given number of tokens. Before them are past tokens; caches are made only without any.
+// fill adds the missing inputs of n samples of the given number of tokens. Before them are past tokens; caches are made
+// only without any.
 func (d *derivation) fill(b *Batch, n, count, past int64, memory *buffers) error {
 	for _, in := range d.made {
 		if in.role() == cache && past > 0 {
@@ -166,7 +168,8 @@ func (d *derivation) solved(n, count, past int64) map[string][]int64 {
 	return shapes
 }
 
-// bySample reports whether an input of this role and shape has numbers of its own for each of n samples of a run on count tokens.
+// bySample reports whether an input of this role and shape has numbers of its own for each of n samples of a run on
+// count tokens.
 func bySample(r role, shape []int64, n, count int64) bool {
 	switch last := len(shape) - 1; r {
 	case positions:
@@ -177,8 +180,9 @@ func bySample(r role, shape []int64, n, count int64) bool {
 	return false
 }
 
-// tokenNumbers are the positions of tokens, or the number of tokens so far less one, where padding is no token: the first token of a sample has position 0,
-// whichever side the padding is on, as libraries that run decoders compute them (cumsum(mask) - 1).
+// tokenNumbers are the positions of tokens, or the number of tokens so far less one, where padding is no token: the
+// first token of a sample has position 0, whichever side the padding is on, as libraries that run decoders compute them
+// (cumsum(mask) - 1).
 func tokenNumbers(in Input, shape []int64, count, empty, past int64, attended *ir.Array, memory *buffers) (*ir.Array, error) {
 	n, all := attended.Shape[0], attended.Shape[1]
 	until := make([]float64, 0, n*all) // number of the last token up to each position
@@ -202,8 +206,8 @@ func counted(in Input, shape []int64, from int64, memory *buffers) (*ir.Array, e
 	return elementsOf(in, shape, memory, func(at int64) float64 { return float64(from + at%shape[len(shape)-1]) })
 }
 
-// masked is a mask: flags of positions, those of empty caches aside, or for each query those up to its own. Floats with queries are added
-// to scores.
+// masked is a mask: flags of positions, those of empty caches aside, or for each query those up to its own. Floats with
+// queries are added to scores.
 func masked(in Input, shape []int64, empty, past int64, memory *buffers) (*ir.Array, error) {
 	last := shape[len(shape)-1]
 	return elementsOf(in, shape, memory, func(at int64) float64 {
@@ -254,8 +258,8 @@ func elementsOf(in Input, shape []int64, memory *buffers, value func(at int64) f
 	return a, nil
 }
 
-// steps are the ends of the runs in which a sequence of tokens is decoded: of size tokens each, or by default all but the last few tokens
-// in one run, and these one by one.
+// steps are the ends of the runs in which a sequence of tokens is decoded: of size tokens each, or by default all but
+// the last few tokens in one run, and these one by one.
 func steps(count, size int64) []int64 {
 	var ends []int64
 	if size == 0 {

@@ -119,8 +119,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// Attention whose lengths are inputs runs on random inputs that fit together: the new tokens, those in the cache, and where both are bounded by the cache or
-// by the table of positions, as many as fit.
+// Attention whose lengths are inputs runs on random inputs that fit together: the new tokens, those in the cache, and
+// where both are bounded by the cache or by the table of positions, as many as fit.
 func TestLengthsOfRandomInputsFitTogether(t *testing.T) {
 	for _, c := range []struct {
 		past        string // size of the caches

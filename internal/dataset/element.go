@@ -10,8 +10,8 @@ import (
 
 type number interface{ integer | float32 | float64 }
 
-// reader returns a function that reads len(dst) elements of a tensor of type dt, starting at position at; nil if W cannot represent
-// values of dt.
+// reader returns a function that reads len(dst) elements of a tensor of type dt, starting at position at; nil if W
+// cannot represent values of dt.
 func reader[W int64 | float64](dt ir.DType) func(dst []W, a *ir.Array, at int64) {
 	switch dt {
 	case ir.Bool, ir.Uint8:
@@ -58,8 +58,8 @@ func widenHalf[W int64 | float64](decode func([]float32, []uint16)) func([]W, *i
 	}
 }
 
-// writer returns a function that writes numbers to a tensor of type dt, starting at position at, and returns the index of the
-// first one out of range, or -1; nil if dt is not numeric.
+// writer returns a function that writes numbers to a tensor of type dt, starting at position at, and returns the index
+// of the first one out of range, or -1; nil if dt is not numeric.
 func writer[W int64 | float64](dt ir.DType) func(a *ir.Array, at int64, src []W) int {
 	switch dt {
 	case ir.Bool:
@@ -96,8 +96,8 @@ type integer interface {
 	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
-// narrow converts a value exactly or reports failure. In Go the conversion of a float beyond the range of an integer type depends
-// on the machine, so it checks the range first.
+// narrow converts a value exactly or reports failure. In Go the conversion of a float beyond the range of an integer
+// type depends on the machine, so it checks the range first.
 func narrow[D integer, W int64 | float64](a *ir.Array, at int64, src []W) int {
 	dst := ir.View[D](a)[at:]
 	lo, end := rangeOf[D]()
@@ -165,8 +165,9 @@ func roundHalf[W int64 | float64](encode func([]uint16, []float32), infinity uin
 	}
 }
 
-// roundOdd rounds v to float32, to odd: of the two neighbours of an inexact value it returns the one whose last bit is 1. Rounding
-// the result to 16 bits then equals rounding v directly (Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008).
+// roundOdd rounds v to float32, to odd: of the two neighbours of an inexact value it returns the one whose last bit is
+// 1. Rounding the result to 16 bits then equals rounding v directly (Boldo and Melquiond, Emulation of FMA and
+// correctly rounded sums, 2008).
 func roundOdd(v float64) float32 {
 	f := float32(v)
 	if float64(f) == v || math.IsNaN(v) || math.IsInf(float64(f), 0) || math.Float32bits(f)&1 == 1 {

@@ -38,8 +38,8 @@ func (s *sizes) record(dims []ir.Dim, shape []int64) {
 	}
 }
 
-// shape is the shape of an input that is not in the data. An open axis has the size of the axis of the same name; without a name,
-// that of the same axis of an input of the same rank, or of the first axis of any input.
+// shape is the shape of an input that is not in the data. An open axis has the size of the axis of the same name;
+// without a name, that of the same axis of an input of the same rank, or of the first axis of any input.
 func (s *sizes) shape(in Input) ([]int64, error) {
 	dims := in.dims(s.named)
 	if dims == nil {

@@ -15,8 +15,9 @@ type place struct {
 	shape   []int64 // of one sample, in the model
 }
 
-// fit finds the layout of samples of shape row in an input of these axes: a row of its batch, else the whole input; with the same
-// shape, else with axes of size 1 inserted or removed. A sample that is a batch of one is a row of an open batch, too.
+// fit finds the layout of samples of shape row in an input of these axes: a row of its batch, else the whole input;
+// with the same shape, else with axes of size 1 inserted or removed. A sample that is a batch of one is a row of an
+// open batch, too.
 func fit(dims []ir.Dim, row []int64) (place, bool) {
 	if dims == nil {
 		return place{batched: true, shape: row}, true

@@ -24,13 +24,13 @@ type Random struct {
 	Memory  int64                   // bytes of prefetched inputs; 0 for 64 MiB
 }
 
-// Generate makes random inputs for r.Samples runs of a model. They depend on r.Seed only: an input is the same on every machine and
-// independent of the other inputs. A run counts as one sample.
+// Generate makes random inputs for r.Samples runs of a model. They depend on r.Seed only: an input is the same on every
+// machine and independent of the other inputs. A run counts as one sample.
 //
-// Of language models, position ids, masks and lengths follow from the numbers of tokens and of positions in caches. Other
-// floating-point inputs are standard normal; bools are even; integers are uniform in
-// r.Ranges, else in the range of 8-bit types, 1 if the name contains "mask", or 0 and 1, because larger types are mostly indices;
-// strings are short words. Open axes that are not in r.Dims have the size r.Batch (first axis), 64 (spatial axes of images) or 16, or
+// Of language models, position ids, masks and lengths follow from the numbers of tokens and of positions in caches.
+// Other floating-point inputs are standard normal; bools are even; integers are uniform in r.Ranges, else in the range
+// of 8-bit types, 1 if the name contains "mask", or 0 and 1, because larger types are mostly indices; strings are short
+// words. Open axes that are not in r.Dims have the size r.Batch (first axis), 64 (spatial axes of images) or 16, or
 // another size where the graph requires it.
 func Generate(inputs []Input, r Random) (*Set, error) {
 	o := Options{Fill: r.Fill, Dims: r.Dims, Carry: r.Carry, Workers: r.Workers, Memory: r.Memory}
@@ -62,7 +62,8 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 	return set, nil
 }
 
-// Specs are the types and shapes of the inputs of Generate, in their order. Unlike Generate it accepts inputs of any size.
+// Specs are the types and shapes of the inputs of Generate, in their order. Unlike Generate it accepts inputs of any
+// size.
 func Specs(inputs []Input, r Random) ([]ir.Spec, error) {
 	if err := CheckDims(inputs, r.Dims); err != nil {
 		return nil, err
@@ -240,8 +241,8 @@ func words(text []string, rng *rand.Rand) {
 	}
 }
 
-// A pattern makes random bytes of a type that Go does not have: random bits and mask, plus least, which excludes NaN, infinity and
-// large numbers.
+// A pattern makes random bytes of a type that Go does not have: random bits and mask, plus least, which excludes NaN,
+// infinity and large numbers.
 type pattern struct{ mask, least byte }
 
 func patterns() map[ir.DType]pattern {

@@ -20,7 +20,8 @@ func (e *SizeError) Error() string {
 // Unwrap is the error of the run.
 func (e *SizeError) Unwrap() error { return e.Err }
 
-// Explain adds the sizes that were chosen for dynamic axes to an error of running the model on s: another size may prevent it.
+// Explain adds the sizes that were chosen for dynamic axes to an error of running the model on s: another size may
+// prevent it.
 func (s *Set) Explain(err error) error { return s.chosen.explain(err) }
 
 // ExplainSpecs does the same for an error of a run with the shapes of Specs.

@@ -30,8 +30,8 @@ func unpacked(t *testing.T, path string) []byte {
 	return b
 }
 
-// MNIST is read for each shared model trained on it. Their inputs have axes of size 1 at different positions, and fixed or open
-// batches.
+// MNIST is read for each shared model trained on it. Their inputs have axes of size 1 at different positions, and fixed
+// or open batches.
 func TestMNIST(t *testing.T) {
 	images := sharedFile(t, "datasets", "mnist", "t10k-even-images-idx3-ubyte.gz")
 	labels := sharedFile(t, "datasets", "mnist", "t10k-even-labels-idx1-ubyte.gz")

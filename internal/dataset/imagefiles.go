@@ -45,8 +45,8 @@ func codecs() []codec {
 	}
 }
 
-// decodeWebP decodes WebP. Lossy WebP has the limited range of ITU-R BT.601, luma from 16 to 235 and chroma from 16 to 240, and image.YCbCr is of the
-// full range of JPEG.
+// decodeWebP decodes WebP. Lossy WebP has the limited range of ITU-R BT.601, luma from 16 to 235 and chroma from 16 to
+// 240, and image.YCbCr is of the full range of JPEG.
 func decodeWebP(r io.Reader) (image.Image, error) {
 	m, err := webp.Decode(r)
 	switch m := m.(type) {
@@ -91,8 +91,8 @@ func codecOf(f *content) (codec, error) {
 	return codecs()[i], nil
 }
 
-// imagesIn are the names of the images in a folder, and of its folders, both sorted. Files with an extension of images are not opened: one that is
-// no image is an error when it is decoded. Others are images by their first bytes.
+// imagesIn are the names of the images in a folder, and of its folders, both sorted. Files with an extension of images
+// are not opened: one that is no image is an error when it is decoded. Others are images by their first bytes.
 func imagesIn(path string) (images, folders []string, err error) {
 	var ends []string
 	for _, c := range codecs() {
@@ -134,8 +134,9 @@ func (c classFolders) names() []string {
 	return names
 }
 
-// imageClasses are the folders with images in a folder, which are the classes of its images; none if the images are not in folders. Images
-// that would be left out are an error: those beside the folders of classes, and those deeper than them.
+// imageClasses are the folders with images in a folder, which are the classes of its images; none if the images are not
+// in folders. Images that would be left out are an error: those beside the folders of classes, and those deeper than
+// them.
 func imageClasses(path string) (classFolders, error) {
 	files, folders, err := imagesIn(path)
 	if err != nil {
@@ -167,7 +168,8 @@ func imageClasses(path string) (classFolders, error) {
 	return classes, nil
 }
 
-// opaque is m without its transparency: the colours of the pixels are those of the file, as Pillow's convert("RGB") has them. It may change m.
+// opaque is m without its transparency: the colours of the pixels are those of the file, as Pillow's convert("RGB") has
+// them. It may change m.
 func opaque(m image.Image) image.Image {
 	const full = 0xff
 	switch m := m.(type) {

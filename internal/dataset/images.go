@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maxPixels bounds the size of an image: Options.Memory does not include decoded images. With four channels of 16 bits the maximum
-// is 512 MiB.
+// maxPixels bounds the size of an image: Options.Memory does not include decoded images. With four channels of 16 bits
+// the maximum is 512 MiB.
 const maxPixels = 64 << 20
 
 // An imageFolder is a column of image files, scaled to one size, with 8-bit samples.
@@ -35,8 +35,8 @@ type frame struct {
 	last                    bool // channels are the last axis, not the first
 }
 
-// frameOf is the frame of an input by its shape or by Options.Reshape: the first or last axis of a sample is its channels, 1 for
-// grey or 3 for RGB.
+// frameOf is the frame of an input by its shape or by Options.Reshape: the first or last axis of a sample is its
+// channels, 1 for grey or 3 for RGB.
 func frameOf(in Input, o Options) (frame, error) {
 	dims := in.dims(o.Dims)
 	if len(dims) == 4 {
@@ -131,7 +131,8 @@ func (p *imageFolder) transient(int64) int64 { return p.largest() }
 // maxHeaders bounds the number of files whose headers are read for the size of the largest image.
 const maxHeaders = 10_000
 
-// largestImage reads the headers of the files; of more than maxHeaders that of every k-th one. Errors are reported when a file is decoded.
+// largestImage reads the headers of the files; of more than maxHeaders that of every k-th one. Errors are reported when
+// a file is decoded.
 func (p *imageFolder) largestImage() (most int64) {
 	for i := 0; i < len(p.files); i += (len(p.files) + maxHeaders - 1) / maxHeaders {
 		if size, err := p.size(filepath.Join(p.path, p.files[i])); err == nil {

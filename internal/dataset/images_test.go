@@ -116,7 +116,8 @@ func TestImagesAreScaled(t *testing.T) {
 	}
 }
 
-// Hidden folders, folders without images, and files that are no images do not number the classes; a link to a folder is one.
+// Hidden folders, folders without images, and files that are no images do not number the classes; a link to a folder is
+// one.
 func TestFoldersThatAreNoClasses(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	image := pngOf(t, drawn(4, 4, func(int, int) color.Color { return color.White }))

@@ -24,7 +24,8 @@ const (
 	maxLabelBytes = 1 << 30
 )
 
-// A jsonLabel is the label of a sample: text, or numbers in a number of rows; a scalar has no axis, a list one, and a list of lists two.
+// A jsonLabel is the label of a sample: text, or numbers in a number of rows; a scalar has no axis, a list one, and a
+// list of lists two.
 type jsonLabel struct {
 	text    string
 	numbers []float64
@@ -32,8 +33,9 @@ type jsonLabel struct {
 	rows    int // of two axes
 }
 
-// parseJSONLines reads labels, one JSON value in each line: a text, a number, a list of numbers, or a list of lists of the same number of numbers.
-// All are of one kind. Shorter lists are filled up with NoLabel. A value may be in an object as "label".
+// parseJSONLines reads labels, one JSON value in each line: a text, a number, a list of numbers, or a list of lists of
+// the same number of numbers. All are of one kind. Shorter lists are filled up with NoLabel. A value may be in an
+// object as "label".
 func parseJSONLines(c *content) (column, error) {
 	lines := bufio.NewScanner(c.reader(0))
 	lines.Buffer(nil, maxLabelLine)

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// language sets the number of tokens and of past positions, if the model is a language model, or another one with attention whose lengths are inputs.
+// language sets the number of tokens and of past positions, if the model is a language model, or another one with
+// attention whose lengths are inputs.
 func (g *generator) language(chosen *axes) {
 	ids, ok := sequence(g.inputs)
 	for i, in := range g.inputs {
@@ -57,7 +58,8 @@ func queries(n *ir.Node, chosen *axes) int64 {
 	return dims[1].N
 }
 
-// bounded is the number of past positions with which the tokens of n fit into its caches, if those have a constant size, and into its table of positions.
+// bounded is the number of past positions with which the tokens of n fit into its caches, if those have a constant
+// size, and into its table of positions.
 func (g *generator) bounded(n *ir.Node) int64 {
 	past, f := g.past, operator.Of(n)
 	for _, s := range f.States {
@@ -73,7 +75,8 @@ func (g *generator) bounded(n *ir.Node) int64 {
 	return past
 }
 
-// follows reports whether the values of in follow from the tokens: those of a mask by tokens where a random one would be none.
+// follows reports whether the values of in follow from the tokens: those of a mask by tokens where a random one would
+// be none.
 func (g *generator) follows(in Input, spec ir.Spec) bool {
 	if g.tokens == 0 || len(spec.Shape) == 0 && in.role() != total && in.role() != zeros {
 		return false

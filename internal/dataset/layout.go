@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A Layout is the order of the axes of one sample: channels before or after the spatial axes, of which there are two or more.
+// A Layout is the order of the axes of one sample: channels before or after the spatial axes, of which there are two or
+// more.
 type Layout string
 
 // The layouts.
@@ -19,8 +20,8 @@ const (
 	HWC           Layout = "hwc"
 )
 
-// Layout is that of the samples of in: by the first operators with channels that read it, otherwise by an axis of 1, 3 or 4 at one end of a
-// sample.
+// Layout is that of the samples of in: by the first operators with channels that read it, otherwise by an axis of 1, 3
+// or 4 at one end of a sample.
 func (in Input) Layout() Layout {
 	dims := in.dims(nil)
 	if len(dims) < 4 {
@@ -44,8 +45,8 @@ func layoutOf(first, last bool) Layout {
 	return UnknownLayout
 }
 
-// channelAxis is the axis of v that is the channels, axis 1, of the first operator with channels that reads v, or a value of the same axes or
-// their permutation; 0 if there is none.
+// channelAxis is the axis of v that is the channels, axis 1, of the first operator with channels that reads v, or a
+// value of the same axes or their permutation; 0 if there is none.
 func channelAxis(v *ir.Value, rank int) int {
 	type permuted struct {
 		value *ir.Value
@@ -139,8 +140,8 @@ type relayout struct{ from, to Layout }
 
 func (r relayout) moves() bool { return r.from != r.to }
 
-// apply returns a, samples with these axes, with their channels moved, in memory of to. The data of a sample is a matrix, channels × pixels or pixels × channels:
-// moving the channels transposes it.
+// apply returns a, samples with these axes, with their channels moved, in memory of to. The data of a sample is a
+// matrix, channels × pixels or pixels × channels: moving the channels transposes it.
 func (r relayout) apply(a *ir.Array, shape []int64, to *buffers) *ir.Array {
 	if !r.moves() {
 		return a
@@ -167,8 +168,8 @@ func transpose(dst, src []byte, rows, columns, size int) {
 	}
 }
 
-// arrange determines how samples of the data, with axes row, are read as in: reshaped to shape, and with their channels moved if the layouts
-// differ. given is the layout of the data by Options, or unknown.
+// arrange determines how samples of the data, with axes row, are read as in: reshaped to shape, and with their channels
+// moved if the layouts differ. given is the layout of the data by Options, or unknown.
 func (b *bound) arrange(dims []ir.Dim, row, shape []int64, given Layout) error {
 	model := b.Layout()
 	if given != UnknownLayout {
@@ -230,7 +231,8 @@ func (l Layout) example() string {
 	return "HEIGHT,WIDTH,3"
 }
 
-// unambiguous refuses to reshape samples with axes row to the shape of an image where elements of different channels could be mixed silently.
+// unambiguous refuses to reshape samples with axes row to the shape of an image where elements of different channels
+// could be mixed silently.
 func (b *bound) unambiguous(row, shape []int64, model Layout) error {
 	if !isImage(row, shape, model) || model.keeps(row, shape) {
 		return nil

@@ -65,7 +65,8 @@ func TestLayoutOfInput(t *testing.T) {
 	}
 }
 
-// planes are n samples of 3 channels, 2 rows and 5 columns whose elements are their positions, in a layout or flattened.
+// planes are n samples of 3 channels, 2 rows and 5 columns whose elements are their positions, in a layout or
+// flattened.
 func planes(n int64, layout Layout, flat bool) *ir.Array {
 	shape := []int64{n, 3, 2, 5}
 	if layout == HWC {

@@ -15,8 +15,8 @@ const npyMagic = "\x93NUMPY"
 // maxHeader bounds an .npy header; NumPy's own limit is 10,000 characters.
 const maxHeader = 64 << 10
 
-// parseNPY parses the header of a .npy array, version 1.0, 2.0 or 3.0 of the format (numpy.lib.format), and checks it against the
-// size of c.
+// parseNPY parses the header of a .npy array, version 1.0, 2.0 or 3.0 of the format (numpy.lib.format), and checks it
+// against the size of c.
 func parseNPY(c *content, name string) (*array, error) {
 	a, err := parseHeader(c, name)
 	if err == nil && a.scalar {
@@ -212,7 +212,8 @@ func (l *literal) tuple() []int64 {
 	return items
 }
 
-// NPYHeader is the header of an .npy file, version 1.0 of NumPy's format: the elements after it start at a multiple of 64 bytes.
+// NPYHeader is the header of an .npy file, version 1.0 of NumPy's format: the elements after it start at a multiple of
+// 64 bytes.
 func NPYHeader(descr string, shape []int64) []byte {
 	var dims strings.Builder
 	for _, d := range shape {

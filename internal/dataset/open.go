@@ -11,7 +11,8 @@ import (
 	"github.com/mcompress/mcompress/internal/remote"
 )
 
-// A format is a file format of samples, recognized by the name and first bytes of a file or by the contents of a folder.
+// A format is a file format of samples, recognized by the name and first bytes of a file or by the contents of a
+// folder.
 type format struct {
 	name string
 	is   func(at location) bool
@@ -112,8 +113,8 @@ func (at location) isImages() bool {
 	})
 }
 
-// Open opens data for a model with these inputs. Arrays named after outputs are recorded outputs. data is a path, or two paths
-// separated by a comma, the second one with labels:
+// Open opens data for a model with these inputs. Arrays named after outputs are recorded outputs. data is a path, or
+// two paths separated by a comma, the second one with labels:
 //
 //   - an .npz file, or a folder of .npy files, whose arrays are named after the inputs,
 //     the first axis being samples; labels in the array "labels": class numbers, whole floats, words or one-hot rows
@@ -125,8 +126,8 @@ func (at location) isImages() bool {
 //   - a folder of images, recognized by their first bytes; or one folder of images per class. Hidden files and folders, and folders without images, are left out
 //   - ONNX test data: a folder of input_N.pb and output_N.pb, or of such folders
 //
-// Files may be at URLs, and compressed with gzip. Errors have one line with a remedy. Headers are checked against the size of the file before
-// memory is allocated.
+// Files may be at URLs, and compressed with gzip. Errors have one line with a remedy. Headers are checked against the
+// size of the file before memory is allocated.
 func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 	if err := o.check(inputs); err != nil {
 		return nil, err

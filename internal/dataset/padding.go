@@ -2,8 +2,8 @@ package dataset
 
 import "github.com/mcompress/mcompress/ir"
 
-// attended are the tokens of b that are no padding, by the attention masks in the data: 1 for a token, 0 for padding, float32 [samples, tokens]. It is nil
-// without such a mask.
+// attended are the tokens of b that are no padding, by the attention masks in the data: 1 for a token, 0 for padding,
+// float32 [samples, tokens]. It is nil without such a mask.
 func (t *table) attended(b *Batch, memory *buffers) *ir.Array {
 	ids := b.Inputs[t.ids]
 	if ids == nil || len(ids.Shape) < 2 {
@@ -27,8 +27,9 @@ func (t *table) attended(b *Batch, memory *buffers) *ir.Array {
 	return all
 }
 
-// flags are 1 for the tokens that a mask keeps, and 0 for others; nil for a mask that has not one element for each of count tokens of n samples. Integers
-// other than 0 keep a token. Floats are factors, or are added to scores: then 0 keeps a token, and the others are negative.
+// flags are 1 for the tokens that a mask keeps, and 0 for others; nil for a mask that has not one element for each of
+// count tokens of n samples. Integers other than 0 keep a token. Floats are factors, or are added to scores: then 0
+// keeps a token, and the others are negative.
 func flags(a *ir.Array, n, count int64) []float32 {
 	read := reader[float64](a.DType)
 	if read == nil || len(a.Shape) < 2 || a.Shape[0] != n || a.Shape[len(a.Shape)-1] != count || a.Elems() != n*count {
@@ -50,7 +51,8 @@ func flags(a *ir.Array, n, count int64) []float32 {
 	return out
 }
 
-// targets are those of the tokens of b from one position to another. Padding is neither a target nor a token before one.
+// targets are those of the tokens of b from one position to another. Padding is neither a target nor a token before
+// one.
 func (t *table) targets(b *Batch, from, to int64, memory *buffers) [][]int64 {
 	all := targets(b.Inputs[t.ids], from, to, memory)
 	if b.Attended == nil {

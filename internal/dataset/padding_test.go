@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Masks of every form keep the same tokens, on either side: positions start at the first token, and neither padding nor the token after it is a target.
+// Masks of every form keep the same tokens, on either side: positions start at the first token, and neither padding nor
+// the token after it is a target.
 func TestPaddingByMasks(t *testing.T) {
 	ids := ir.ArrayOf([]int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 4)
 	keep := []int64{0, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1}

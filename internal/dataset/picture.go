@@ -18,7 +18,8 @@ func (in Input) isSpatial(dims []ir.Dim, i int) bool {
 	return i >= 2
 }
 
-// isPicture reports whether in has the channels of a picture and otherwise dynamic axes, or an operator on pictures reads it.
+// isPicture reports whether in has the channels of a picture and otherwise dynamic axes, or an operator on pictures
+// reads it.
 func (in Input) isPicture(dims []ir.Dim) bool {
 	if !in.elem().IsFloat() && in.elem() != ir.Uint8 {
 		return false
@@ -34,8 +35,8 @@ func isChannels(d ir.Dim) bool { return d.Known() && slices.Contains([]int64{1, 
 // maxPictureVisits bounds the values between an input and the first operator on pictures.
 const maxPictureVisits = 64
 
-// isConvolved reports whether v, or elements of it that are moved or changed one by one, are the input of a convolution, pool or other
-// operator on pictures.
+// isConvolved reports whether v, or elements of it that are moved or changed one by one, are the input of a
+// convolution, pool or other operator on pictures.
 func isConvolved(v *ir.Value) bool {
 	seen, queue := map[*ir.Value]bool{v: true}, []*ir.Value{v}
 	for len(queue) > 0 && len(seen) < maxPictureVisits {

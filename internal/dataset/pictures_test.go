@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Pictures of every form have the pixels of Pillow, as testdata/pictures.py recorded them: without transparency, and not turned by the
-// orientation in their EXIF data.
+// Pictures of every form have the pixels of Pillow, as testdata/pictures.py recorded them: without transparency, and
+// not turned by the orientation in their EXIF data.
 func TestPicturesArePillows(t *testing.T) {
 	files, err := os.ReadDir("testdata/pictures")
 	if err != nil {
@@ -43,8 +43,8 @@ func TestPicturesArePillows(t *testing.T) {
 	}
 }
 
-// lossy is the number of levels between decoders of a format: JPEG and lossy WebP leave the rounding of the transform, and the upsampling of chroma,
-// to the decoder.
+// lossy is the number of levels between decoders of a format: JPEG and lossy WebP leave the rounding of the transform,
+// and the upsampling of chroma, to the decoder.
 func lossy(data []byte) int {
 	const levels = 8
 	if bytes.HasPrefix(data, []byte("\xff\xd8")) || bytes.Contains(data[:min(len(data), 64)], []byte("VP8 ")) || bytes.Contains(data, []byte("ALPH")) {

@@ -5,7 +5,8 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// Ranges are the minimum and maximum of m's integer inputs that are indices into a table; they must be below its length.
+// Ranges are the minimum and maximum of m's integer inputs that are indices into a table; they must be below its
+// length.
 func Ranges(m *ir.Model) map[string][2]int64 {
 	out := map[string][2]int64{}
 	for _, v := range m.Graph.Inputs {

@@ -15,8 +15,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// runs is a feed of ONNX test data: folders of input_N.pb and output_N.pb, where N is the position in the model. Each folder is one
-// run of the model, of any batch size.
+// runs is a feed of ONNX test data: folders of input_N.pb and output_N.pb, where N is the position in the model. Each
+// folder is one run of the model, of any batch size.
 type runs struct {
 	folders         []string
 	inputs, outputs []Input

@@ -136,8 +136,8 @@ func (s *samples) close() error {
 	return errors.Join(errs...)
 }
 
-// filesIn are the names of the files in a folder with these extensions (case-insensitive), and of its folders, both sorted. Hidden ones, such as
-// .ipynb_checkpoints, are left out; a link to a folder is a folder.
+// filesIn are the names of the files in a folder with these extensions (case-insensitive), and of its folders, both
+// sorted. Hidden ones, such as .ipynb_checkpoints, are left out; a link to a folder is a folder.
 func filesIn(path string, ends ...string) (files, folders []string, err error) {
 	entries, folders, err := visible(path)
 	for _, e := range entries {

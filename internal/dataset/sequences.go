@@ -28,7 +28,8 @@ func checkCarry(pairs []Pair, inputs, outputs []Input) error {
 	return nil
 }
 
-// Carry are the outputs that are inputs of the next run of Sequences: those of Options.Carry, and caches that the data lacks.
+// Carry are the outputs that are inputs of the next run of Sequences: those of Options.Carry, and caches that the data
+// lacks.
 func (s *Set) Carry() []Pair {
 	pairs := slices.Clone(s.opts.Carry)
 	t, ok := s.feed.(*table)
@@ -59,9 +60,10 @@ func (s *Set) decodes() bool {
 	})
 }
 
-// Sequences ranges over the samples like Batches, for runs whose outputs Carry are inputs of the next run. A sample of tokens is one
-// sequence: its first tokens are one run, with empty caches, and the others follow, with the caches of the run before. Otherwise the
-// samples are the steps of one sequence. Inputs lacks the carried inputs but those of the first run of a sequence; see State.
+// Sequences ranges over the samples like Batches, for runs whose outputs Carry are inputs of the next run. A sample of
+// tokens is one sequence: its first tokens are one run, with empty caches, and the others follow, with the caches of
+// the run before. Otherwise the samples are the steps of one sequence. Inputs lacks the carried inputs but those of the
+// first run of a sequence; see State.
 func (s *Set) Sequences(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	switch {
 	case s.decodes():

@@ -17,11 +17,12 @@ type Options struct {
 	Labels  string   // an array or column of the data, or a file; empty for the array "labels"
 	Columns []string // of a CSV, by name or by number from 0; empty for all but the labels
 
-	// Classes are the names of the classes in the order of their numbers; another name is an error. Without them the names in the data are
-	// numbered in alphabetical order.
+	// Classes are the names of the classes in the order of their numbers; another name is an error. Without them the
+	// names in the data are numbered in alphabetical order.
 	Classes []string
 
-	// Verbatim keeps labels that are words or one-hot as they are, for metrics that read them; without it they are the numbers of classes.
+	// Verbatim keeps labels that are words or one-hot as they are, for metrics that read them; without it they are the
+	// numbers of classes.
 	Verbatim bool
 
 	// A value x of a floating-point input becomes (x*Scale - Mean)/Std. Mean and Std
@@ -61,8 +62,8 @@ type Batch struct {
 	Last    bool                 // no run on these samples follows
 	Targets [][]int64            // of token ids: for each sample the token after each token of the run, one less at the end
 
-	// Attended is 1 for the tokens of sequences and 0 for padding, by the attention masks in the data: float32 [samples, tokens], of all runs on the
-	// same samples. It is nil without such a mask.
+	// Attended is 1 for the tokens of sequences and 0 for padding, by the attention masks in the data: float32
+	// [samples, tokens], of all runs on the same samples. It is nil without such a mask.
 	Attended *ir.Array
 }
 
@@ -100,8 +101,8 @@ type feed interface {
 	transient(n int) int64
 	// resident is the memory of data that is held between batches.
 	resident() int64
-	// load reads samples. One goroutine calls it in the order of batches. The function it returns makes the batch and may run
-	// concurrently with those of other batches. Both take memory from to, which may be nil.
+	// load reads samples. One goroutine calls it in the order of batches. The function it returns makes the batch and
+	// may run concurrently with those of other batches. Both take memory from to, which may be nil.
 	load(index []int, to *buffers) (func() (*Batch, error), error)
 	// random prepares fast loading in any order.
 	random() error
@@ -126,8 +127,8 @@ func newSet(f feed, o Options) *Set {
 	return s
 }
 
-// Len is the number of samples of Batches. If the data are whole runs of the model (ONNX test data, random inputs), a run counts as
-// one sample.
+// Len is the number of samples of Batches. If the data are whole runs of the model (ONNX test data, random inputs), a
+// run counts as one sample.
 func (s *Set) Len() int { return s.count }
 
 // Rest is the number of samples at the end that are omitted because they do not fill a batch of the model's fixed size.
@@ -139,8 +140,8 @@ func (s *Set) Size(want int) int { return s.feed.size(max(want, 1)) }
 // Labelled reports whether batches have labels.
 func (s *Set) Labelled() bool { return s.feed.labelled() }
 
-// ClassLabels is the shape of the labels of a sample that are classes, which are integers: one element, or one for each token or pixel. ok is false without
-// such labels.
+// ClassLabels is the shape of the labels of a sample that are classes, which are integers: one element, or one for each
+// token or pixel. ok is false without such labels.
 func (s *Set) ClassLabels() (shape []int64, ok bool) {
 	t, ok := s.feed.(*table)
 	if !ok || t.labels == nil || t.labels.change.to != ir.Int64 {
@@ -155,7 +156,8 @@ func (s *Set) Classified() bool {
 	return ok && elems(shape) == 1
 }
 
-// Countable is the set with labels, token ids and attention masks alone, which need little time to read. It must not be closed.
+// Countable is the set with labels, token ids and attention masks alone, which need little time to read. It must not be
+// closed.
 func (s *Set) Countable() *Set {
 	t, ok := s.feed.(*table)
 	if !ok {

@@ -7,8 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A sparseMatrix is a column whose samples are the rows of a matrix in compressed sparse row (CSR) form, as scipy.sparse.save_npz writes it: the
-// entries of row i are those from starts[i] to starts[i+1]. Rows are made dense when they are loaded; duplicate entries are added, as SciPy does.
+// A sparseMatrix is a column whose samples are the rows of a matrix in compressed sparse row (CSR) form, as
+// scipy.sparse.save_npz writes it: the entries of row i are those from starts[i] to starts[i+1]. Rows are made dense
+// when they are loaded; duplicate entries are added, as SciPy does.
 type sparseMatrix struct {
 	name                    string
 	n, columns              int64
@@ -38,7 +39,8 @@ func isSparse(names []string, inputs []Input) bool {
 	return has("data", "shape") && (has("indices", "indptr") || has("row", "col") || has("coords") || has("offsets"))
 }
 
-// openSparse makes the matrix in an .npz file the only column of s. Other arrays may be labels. array opens an array, or a scalar, by its name.
+// openSparse makes the matrix in an .npz file the only column of s. Other arrays may be labels. array opens an array,
+// or a scalar, by its name.
 func (s *samples) openSparse(array func(string) (*array, error)) error {
 	form := "csr" // of files without one, written by numpy.savez
 	if slices.Contains(s.names, "format") {
@@ -161,7 +163,8 @@ func (a *array) integers(to []int64, first int64) error {
 	return err
 }
 
-// adders add values to elements of a dense array at these positions, by data type: those of matrices that SciPy has, complex numbers aside.
+// adders add values to elements of a dense array at these positions, by data type: those of matrices that SciPy has,
+// complex numbers aside.
 func adders() map[ir.DType]func(dense, values *ir.Array, at []int64) {
 	return map[ir.DType]func(dense, values *ir.Array, at []int64){
 		ir.Bool: func(dense, values *ir.Array, at []int64) {

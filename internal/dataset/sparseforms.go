@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A matrixFile reads a sparse matrix in one of the formats of scipy.sparse.save_npz. CSR is left in the file, other formats are converted in memory.
+// A matrixFile reads a sparse matrix in one of the formats of scipy.sparse.save_npz. CSR is left in the file, other
+// formats are converted in memory.
 type matrixFile struct {
 	path          string
 	array         func(name string) (*array, error)
@@ -19,7 +20,8 @@ type matrixFile struct {
 	err           error // the first one of vector and cursor
 }
 
-// entries calls put for each stored element of a matrix: row, column, and the position of its value, in increasing order.
+// entries calls put for each stored element of a matrix: row, column, and the position of its value, in increasing
+// order.
 type entries func(put func(row, column, at int64) error) error
 
 func (f *matrixFile) read(form string) (*sparseMatrix, error) {
@@ -227,7 +229,8 @@ func (f *matrixFile) coo() entries {
 	}
 }
 
-// dia are the elements of diagonals: element j of one with offset k is in row j-k and column j. Those outside the matrix are padding.
+// dia are the elements of diagonals: element j of one with offset k is in row j-k and column j. Those outside the
+// matrix are padding.
 func (f *matrixFile) dia() entries {
 	offsets := f.vector("offsets")
 	f.axes(2)

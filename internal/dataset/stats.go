@@ -17,8 +17,8 @@ func (s *Set) Stats() pass.Loading {
 	}
 }
 
-// InMemory returns the bytes of samples in memory now: complete batches, the maximum of those that are read and loaded, reused memory, decoded images, and data
-// that stays in memory.
+// InMemory returns the bytes of samples in memory now: complete batches, the maximum of those that are read and loaded,
+// reused memory, decoded images, and data that stays in memory.
 func (s *Set) InMemory() int64 {
 	bytes := s.stats.held.Load() + s.recycler.held.Load() + s.feed.resident()
 	if t, ok := s.feed.(*table); ok {
@@ -37,7 +37,8 @@ type stats struct {
 // timed adds the time since began to a sum.
 func timed(sum *atomic.Int64, began time.Time) { sum.Add(int64(time.Since(began))) }
 
-// An idleness adds the times between batches in which none is read or loaded to a sum. That after the last batch is not added.
+// An idleness adds the times between batches in which none is read or loaded to a sum. That after the last batch is not
+// added.
 type idleness struct {
 	sum *atomic.Int64
 

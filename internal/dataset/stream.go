@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A stream is random access to sequential data: a read after the last one continues there, any other restarts from the beginning.
-// After keep all reads are fast.
+// A stream is random access to sequential data: a read after the last one continues there, any other restarts from the
+// beginning. After keep all reads are fast.
 type stream struct {
 	open  func() (io.ReadCloser, error)
 	under io.Closer // closed with the stream; nil if not owned

@@ -21,7 +21,8 @@ func TestMagika(t *testing.T) {
 	}
 }
 
-// 16-bit ids and 8-bit masks are converted to int64; an input that is missing in the file and does not follow from the ids is an error.
+// 16-bit ids and 8-bit masks are converted to int64; an input that is missing in the file and does not follow from the
+// ids is an error.
 func TestTokens(t *testing.T) {
 	path := sharedFile(t, "datasets", "sms_spam", "sms800_tokens.npz")
 	in, _ := model(t, "transformer/minilm_l6_v2_vocab3086")

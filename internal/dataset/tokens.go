@@ -12,8 +12,8 @@ import (
 // defaultWindow is the number of tokens of a sample where the model leaves it open.
 const defaultWindow = 256
 
-// windows cuts a stream of token ids into samples of equal length without overlap; the rest is left out. The length is that of the model's
-// axis, or of Options.Dims.
+// windows cuts a stream of token ids into samples of equal length without overlap; the rest is left out. The length is
+// that of the model's axis, or of Options.Dims.
 func windows(a *array, ids Input, o Options) (*array, error) {
 	size := int64(defaultWindow)
 	if dims := ids.dims(o.Dims); len(dims) == 2 && dims[1].Known() {
@@ -53,8 +53,8 @@ func (s *samples) name(input string, c column) {
 // tokenHead is the number of bytes of a file by which the width of tokens is recognized.
 const tokenHead = 64 << 10
 
-// openTokens opens a file of token ids of 16 or 32 bits, little-endian and without a header, as nanoGPT and other trainers write it. They have
-// 32 bits if the first ones, read as such, are all in the vocabulary.
+// openTokens opens a file of token ids of 16 or 32 bits, little-endian and without a header, as nanoGPT and other
+// trainers write it. They have 32 bits if the first ones, read as such, are all in the vocabulary.
 func openTokens(path string, ids Input) (*samples, error) {
 	s := &samples{path: path}
 	c, err := s.file(path)

@@ -9,8 +9,9 @@ import (
 // defaultIoU is the minimum intersection over union at which two boxes are the same detection.
 const defaultIoU = 0.5
 
-// newBoxAgreement is the mean over samples of the fraction of boxes of both models that have a counterpart: 2·matches divided by the number of all boxes
-// (the F1 score of the detections with those of the reference as labels), 1 without any. Detections are as in newMeanAP.
+// newBoxAgreement is the mean over samples of the fraction of boxes of both models that have a counterpart: 2·matches
+// divided by the number of all boxes (the F1 score of the detections with those of the reference as labels), 1 without
+// any. Detections are as in newMeanAP.
 func newBoxAgreement(o options) (Scorer, error) {
 	iou, err := o.number("iou", 0.01, 1, defaultIoU)
 	if err != nil {
@@ -36,8 +37,8 @@ func newBoxAgreement(o options) (Scorer, error) {
 	}}, nil
 }
 
-// overlaps are the intersections over union of the pairs of boxes of one class that overlap: each of want, in its order, with the free one of got of the
-// highest overlap, if that is at least least.
+// overlaps are the intersections over union of the pairs of boxes of one class that overlap: each of want, in its
+// order, with the free one of got of the highest overlap, if that is at least least.
 func overlaps(want, got []box, least float64) []float64 {
 	taken := make([]bool, len(got))
 	var found []float64
@@ -72,8 +73,9 @@ func (m *BoxMatch) Add(o BoxMatch) {
 	m.Overlap += o.Overlap
 }
 
-// MatchBoxes matches the rows of two outputs if they are boxes: floats of the same axes, but for the last but one, whose rows are corners or centers
-// and sizes, in 4 numbers, which a score, or a score and a class follow; or after the number of the image (x1, y1, x2, y2, class, score).
+// MatchBoxes matches the rows of two outputs if they are boxes: floats of the same axes, but for the last but one,
+// whose rows are corners or centers and sizes, in 4 numbers, which a score, or a score and a class follow; or after the
+// number of the image (x1, y1, x2, y2, class, score).
 func MatchBoxes(want, got *ir.Array) (BoxMatch, bool) {
 	m := BoxMatch{IoU: defaultIoU}
 	corners := centered(want)+centered(got) <= 0
@@ -91,7 +93,8 @@ func MatchBoxes(want, got *ir.Array) (BoxMatch, bool) {
 	return m, true
 }
 
-// boxWidth are the numbers of a row of boxes, and the position of the first coordinate; ok is false if a holds no boxes.
+// boxWidth are the numbers of a row of boxes, and the position of the first coordinate; ok is false if a holds no
+// boxes.
 func boxWidth(a *ir.Array) (width, first int, ok bool) {
 	rank := len(a.Shape)
 	if !floating(a) || rank < 2 || rank > 3 || a.Shape[rank-1] < 4 || a.Shape[rank-1] > 7 {
@@ -103,8 +106,8 @@ func boxWidth(a *ir.Array) (width, first int, ok bool) {
 	return width, first, true
 }
 
-// centered is by how many the rows that can only be centers and sizes outnumber the others. A few boxes of corners may have no area, or a negative one, and
-// two outputs have one form.
+// centered is by how many the rows that can only be centers and sizes outnumber the others. A few boxes of corners may
+// have no area, or a negative one, and two outputs have one form.
 func centered(a *ir.Array) (n int) {
 	width, first, ok := boxWidth(a)
 	if !ok {
@@ -118,7 +121,8 @@ func centered(a *ir.Array) (n int) {
 	return n
 }
 
-// boxRows are the boxes of each index of the leading axes of a, corners or centers and sizes; nil if a holds no boxes. A tensor of no boxes has empty lists.
+// boxRows are the boxes of each index of the leading axes of a, corners or centers and sizes; nil if a holds no boxes.
+// A tensor of no boxes has empty lists.
 func boxRows(a *ir.Array, corners bool) [][]box {
 	width, first, ok := boxWidth(a)
 	if !ok {

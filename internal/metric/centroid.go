@@ -10,8 +10,9 @@ import (
 // maxEmbeddings bounds the memory of embeddings of one model, in bytes.
 const maxEmbeddings = 256 << 20
 
-// centroids is the accuracy of the classifier by the nearest class centroid, leaving one out: a sample is compared with the means of the
-// embeddings of all other samples of each class (scikit-learn's NearestCentroid with LeaveOneOut, on embeddings of length 1).
+// centroids is the accuracy of the classifier by the nearest class centroid, leaving one out: a sample is compared with
+// the means of the embeddings of all other samples of each class (scikit-learn's NearestCentroid with LeaveOneOut, on
+// embeddings of length 1).
 type centroids struct {
 	vectors [2][][]float32 // of the reference and the model
 	labels  []int64
@@ -109,7 +110,8 @@ func (c *centroids) right(vectors [][]float32) []float64 {
 	return out
 }
 
-// distance is the squared Euclidean distance of v to the mean of n vectors, without v itself if it is one of them; +Inf to an empty set.
+// distance is the squared Euclidean distance of v to the mean of n vectors, without v itself if it is one of them; +Inf
+// to an empty set.
 func distance(v []float32, sum []float64, n float64, own bool) float64 {
 	without := 0.0
 	if own {

@@ -9,10 +9,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// newCER is the character error rate: the sum of the edit distances (Levenshtein) of predictions to labels, divided by the number of characters of the
-// labels. Predictions are strings, classes, or scores by time step, of which each step's best class is taken, repetitions are merged and
-// blanks are removed (greedy CTC decoding; Graves et al., ICML 2006). Labels are strings, which require the characters of the classes, or
-// classes, of which negative ones do not count.
+// newCER is the character error rate: the sum of the edit distances (Levenshtein) of predictions to labels, divided by
+// the number of characters of the labels. Predictions are strings, classes, or scores by time step, of which each
+// step's best class is taken, repetitions are merged and blanks are removed (greedy CTC decoding; Graves et al., ICML
+// 2006). Labels are strings, which require the characters of the classes, or classes, of which negative ones do not
+// count.
 func newCER(o options) (Scorer, error) {
 	blank, err := o.number("blank", -1, 1<<31, 0)
 	if err != nil {
@@ -81,7 +82,8 @@ func (d *decoder) errors(b *Batch, out outputs) ([]ratio, error) {
 	return all, nil
 }
 
-// decode is the text of each sample as numbers: of characters if the output holds strings (text is set), else of classes.
+// decode is the text of each sample as numbers: of characters if the output holds strings (text is set), else of
+// classes.
 func (d *decoder) decode(b *Batch, out outputs) (texts [][]int64, text bool, err error) {
 	for _, name := range b.Outputs {
 		a := out[name]
@@ -156,7 +158,8 @@ func (d *decoder) labels(b *Batch, text bool) ([][]int64, error) {
 	return texts, nil
 }
 
-// class is the class of a character: lines count from 0 and leave out the blank. A character that is not in the file is no class.
+// class is the class of a character: lines count from 0 and leave out the blank. A character that is not in the file is
+// no class.
 func (d *decoder) class(character string) int64 {
 	at, ok := d.characters[character]
 	switch {
@@ -191,7 +194,8 @@ func integers(rows [][]float64) [][]int64 {
 	return out
 }
 
-// editDistance is the minimum number of insertions, deletions and substitutions that turn a into b, in memory of the length of b.
+// editDistance is the minimum number of insertions, deletions and substitutions that turn a into b, in memory of the
+// length of b.
 func editDistance(a, b []int64) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -7,15 +7,15 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// maxScoreRank is the maximum rank of scores of samples: samples by classes, or samples by tokens by classes. Tensors of more axes are images
-// or feature maps, unless labels have more axes, too.
+// maxScoreRank is the maximum rank of scores of samples: samples by classes, or samples by tokens by classes. Tensors
+// of more axes are images or feature maps, unless labels have more axes, too.
 const maxScoreRank = 3
 
 // none is the top-1 class of a row of NaNs.
 const none = -1
 
-// Top1 is the index of the largest element of each row along the last axis, the first of several; -1 for a row of NaNs. It is nil for rows
-// of one element and for tensors of more than three axes, which are no scores.
+// Top1 is the index of the largest element of each row along the last axis, the first of several; -1 for a row of NaNs.
+// It is nil for rows of one element and for tensors of more than three axes, which are no scores.
 func Top1(a *ir.Array) []int64 {
 	if len(a.Shape) == 0 || len(a.Shape) > maxScoreRank || a.Shape[len(a.Shape)-1] < 2 {
 		return nil
@@ -47,7 +47,8 @@ type predicted struct {
 	output  string
 }
 
-// predictions are those of the first suitable output for labels of the given shape of a sample. oneScore admits one score for each label.
+// predictions are those of the first suitable output for labels of the given shape of a sample. oneScore admits one
+// score for each label.
 func predictions(b *Batch, out outputs, oneScore bool) (*predicted, error) {
 	shape, ok := sample(b.Labels, b.N)
 	if !ok {
@@ -87,8 +88,8 @@ func predictionsOf(a *ir.Array, labels []int64, n int, oneScore bool) *predicted
 	return p
 }
 
-// step is the stride between the scores of a label: 1 if classes are the last axis, that of channels if they are the first one of a sample; 0 if
-// neither is.
+// step is the stride between the scores of a label: 1 if classes are the last axis, that of channels if they are the
+// first one of a sample; 0 if neither is.
 func (p *predicted) step(a *ir.Array, labels []int64, n int) int {
 	of, _ := sample(a, n)
 	squeezed := func(s []int64) []int64 {
@@ -137,7 +138,8 @@ func (p *predicted) class(i, k int) int64 {
 	return largest(p.classes, func(c int) float64 { return p.score(i, k, c) })
 }
 
-// rank is the number of classes with a higher score than the class, or the same one and a lower number. A class without a score is the last.
+// rank is the number of classes with a higher score than the class, or the same one and a lower number. A class without
+// a score is the last.
 func (p *predicted) rank(i, k int, class int64) int {
 	if class < 0 || class >= int64(p.classes) || p.score(i, k, int(class)) != p.score(i, k, int(class)) {
 		return p.classes

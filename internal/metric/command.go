@@ -18,8 +18,9 @@ const (
 	maxMessage = 400 // of its last error message
 )
 
-// Command is the evaluator that runs a program with the paths of the reference's outputs, of the model's outputs and of the data as last arguments,
-// for at most the given time. The program writes a Value as JSON to its standard output, and nothing else.
+// Command is the evaluator that runs a program with the paths of the reference's outputs, of the model's outputs and of
+// the data as last arguments, for at most the given time. The program writes a Value as JSON to its standard output,
+// and nothing else.
 func Command(args []string, limit time.Duration) Evaluator {
 	return func(ctx context.Context, f Files) (v Value, err error) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
@@ -87,8 +88,8 @@ func (b *bounded) last() string {
 	return ": " + text[:min(len(text), maxMessage)]
 }
 
-// Split splits a command line at spaces. Single and double quotes keep spaces, and a backslash outside of single quotes keeps the next character.
-// Nothing is expanded: there is no shell.
+// Split splits a command line at spaces. Single and double quotes keep spaces, and a backslash outside of single quotes
+// keeps the next character. Nothing is expanded: there is no shell.
 func Split(line string) ([]string, error) {
 	var args []string
 	var arg strings.Builder

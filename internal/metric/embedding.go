@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// embeddings are the vectors of the samples, scaled to length 1: rows of an output of two axes, or the mean over the tokens of one of three axes
-// that the attention mask includes (Reimers and Gurevych, Sentence-BERT, EMNLP 2019). Outputs of more axes are flattened.
+// embeddings are the vectors of the samples, scaled to length 1: rows of an output of two axes, or the mean over the
+// tokens of one of three axes that the attention mask includes (Reimers and Gurevych, Sentence-BERT, EMNLP 2019).
+// Outputs of more axes are flattened.
 func embeddings(b *Batch, out outputs) ([][]float64, error) {
 	for _, name := range b.Outputs {
 		if a := out[name]; floating(a) {

@@ -15,8 +15,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Files are the .npz files of an evaluator: outputs of the reference and of the model, by their names, and inputs and labels of the samples. The
-// first axis of arrays is samples. An array whose runs differ in other axes is one array for each run, NAME.0, NAME.1 and so on.
+// Files are the .npz files of an evaluator: outputs of the reference and of the model, by their names, and inputs and
+// labels of the samples. The first axis of arrays is samples. An array whose runs differ in other axes is one array for
+// each run, NAME.0, NAME.1 and so on.
 type Files struct{ Reference, Candidate, Data string }
 
 // A Value is the result of an evaluator.
@@ -26,11 +27,12 @@ type Value struct {
 	HigherIsBetter bool    `json:"higher_is_better"`
 }
 
-// An Evaluator measures the model of the candidate file. It is called with the reference in place of the candidate first, once for the same outputs
-// of the reference and the same data.
+// An Evaluator measures the model of the candidate file. It is called with the reference in place of the candidate
+// first, once for the same outputs of the reference and the same data.
 type Evaluator func(ctx context.Context, f Files) (Value, error)
 
-// Measure is the measure of the evaluator. It remembers the value of the last reference; measurements must not be concurrent.
+// Measure is the measure of the evaluator. It remembers the value of the last reference; measurements must not be
+// concurrent.
 func (e Evaluator) Measure() Measure { return &evaluated{evaluate: e} }
 
 // An evaluated measure has an evaluator and what it returned for the last reference.

@@ -15,8 +15,9 @@ type counts map[int64]matches
 // positive is the only class of predictions by a threshold.
 const positive = 1
 
-// newF1 is the mean of the F1 of all classes in labels or predictions, 2·tp / (2·tp + fp + fn), as scikit-learn's f1_score(average="macro"); of one
-// score for each label the F1 of scores above the threshold, as average="binary". On masks it is the Dice coefficient.
+// newF1 is the mean of the F1 of all classes in labels or predictions, 2·tp / (2·tp + fp + fn), as scikit-learn's
+// f1_score(average="macro"); of one score for each label the F1 of scores above the threshold, as average="binary". On
+// masks it is the Dice coefficient.
 func newF1(o options) (Scorer, error) {
 	threshold, err := o.number("threshold", math.Inf(-1), math.Inf(1), 0.5)
 	if err != nil {

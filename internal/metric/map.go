@@ -18,10 +18,11 @@ const (
 	recallPoints   = 101 // at which precision is interpolated, 0.01 apart
 )
 
-// newMeanAP is the mean over classes and IoU thresholds of the average precision of boxes: the mean of the interpolated precision at 101 recalls, with
-// at most 100 detections of a class on a sample, as COCO's AP@[.50:.05:.95] of boxes of all areas (Lin et al., ECCV 2014, and pycocotools).
-// Detections are rows x1, y1, x2, y2, score, class of one output, or outputs of boxes, scores and classes; labels are rows x1, y1, x2, y2, class, or
-// the detections of the reference model where the samples have none or labels=source asks for it, which is another quantity with a name of its own.
+// newMeanAP is the mean over classes and IoU thresholds of the average precision of boxes: the mean of the interpolated
+// precision at 101 recalls, with at most 100 detections of a class on a sample, as COCO's AP@[.50:.05:.95] of boxes of
+// all areas (Lin et al., ECCV 2014, and pycocotools). Detections are rows x1, y1, x2, y2, score, class of one output,
+// or outputs of boxes, scores and classes; labels are rows x1, y1, x2, y2, class, or the detections of the reference
+// model where the samples have none or labels=source asks for it, which is another quantity with a name of its own.
 func newMeanAP(o options) (Scorer, error) {
 	iou, err := o.number("iou", 0.01, 1, 0)
 	if err != nil {
@@ -136,7 +137,8 @@ func labelledBoxes(b *Batch) ([][]box, error) {
 	return out, nil
 }
 
-// detectedBoxes are those of each sample. Detections whose score is not positive, or whose class is negative, fill up shorter lists.
+// detectedBoxes are those of each sample. Detections whose score is not positive, or whose class is negative, fill up
+// shorter lists.
 func detectedBoxes(b *Batch, out outputs) ([][]box, error) {
 	all, ok := joinedBoxes(b, out)
 	if !ok {
@@ -171,8 +173,8 @@ func joinedBoxes(b *Batch, out outputs) ([][]box, bool) {
 	return nil, false
 }
 
-// separateBoxes are of outputs of boxes, scores and classes. Classes have a name with class or label, or are the first integers: a number of boxes, or the
-// images of a batch, may follow, and one box has as many of these.
+// separateBoxes are of outputs of boxes, scores and classes. Classes have a name with class or label, or are the first
+// integers: a number of boxes, or the images of a batch, may follow, and one box has as many of these.
 func separateBoxes(b *Batch, out outputs) ([][]box, bool) {
 	var boxes, scores, classes *ir.Array
 	count := int64(-1)
@@ -311,7 +313,8 @@ func meanAP(parts []*detections, thresholds int) float64 {
 	return sum / float64(n)
 }
 
-// averagePrecision is the mean of the precisions at equally spaced recalls, each the highest one at that recall or above.
+// averagePrecision is the mean of the precisions at equally spaced recalls, each the highest one at that recall or
+// above.
 func (c *classDetections) averagePrecision(threshold int) float64 {
 	precision, recall := make([]float64, len(c.found)), make([]float64, len(c.found))
 	right := 0.0

@@ -28,7 +28,8 @@ func scoreOf(t *testing.T, name string, b *Batch) Score {
 	return score
 }
 
-// Without labels the detections of the source are the labels: the source has all of them, and another model the figure that it has with these as labels.
+// Without labels the detections of the source are the labels: the source has all of them, and another model the figure
+// that it has with these as labels.
 func TestMeanAPByTheDetectionsOfTheSource(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	const n = 12
@@ -63,7 +64,8 @@ func TestMeanAPByTheDetectionsOfTheSource(t *testing.T) {
 	}
 }
 
-// A model agrees with itself, also on boxes without area, on more than the detections that count, and whatever other outputs it has.
+// A model agrees with itself, also on boxes without area, on more than the detections that count, and whatever other
+// outputs it has.
 func TestAModelAgreesWithItself(t *testing.T) {
 	many := make([]float32, 0, 130*6)
 	for i := range 130 {

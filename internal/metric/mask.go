@@ -14,8 +14,9 @@ type Mask struct {
 	Rows [][]float64 // of each sample, one number for each token
 }
 
-// Masks are the attention masks among the inputs of a run of n samples, in the order of their names. Masks of other purposes, in which 1 may be padding
-// (key_padding_mask) or a token to predict (bool_masked_pos, special_tokens_mask), have other names.
+// Masks are the attention masks among the inputs of a run of n samples, in the order of their names. Masks of other
+// purposes, in which 1 may be padding (key_padding_mask) or a token to predict (bool_masked_pos, special_tokens_mask),
+// have other names.
 func Masks(in map[string]*ir.Array, n int) []Mask {
 	var masks []Mask
 	for _, name := range slices.Sorted(maps.Keys(in)) {

@@ -8,8 +8,8 @@ import (
 // A ratio is the contribution of a sample to a mean: value of weight labels.
 type ratio struct{ value, weight float64 }
 
-// A mean is a metric that is a ratio of sums over samples, with equal weights in both models. Its standard error is that of the ratio
-// estimator (Cochran, Sampling Techniques, 1977, 6.3) on paired differences, from sums alone.
+// A mean is a metric that is a ratio of sums over samples, with equal weights in both models. Its standard error is
+// that of the ratio estimator (Cochran, Sampling Techniques, 1977, 6.3) on paired differences, from sums alone.
 type mean struct {
 	of func(b *Batch, out outputs) ([]ratio, error) // one for each sample
 

@@ -10,8 +10,8 @@ import (
 // A likelihood is the negative log-likelihood of a number of tokens.
 type likelihood struct{ nats, tokens float64 }
 
-// newPerplexity is exp(-1/n·Σ ln p(token | tokens before it in its sample)), over all tokens but the first one of each sample, with p the softmax of
-// an output with a row of scores for each token of a run.
+// newPerplexity is exp(-1/n·Σ ln p(token | tokens before it in its sample)), over all tokens but the first one of each
+// sample, with p the softmax of an output with a row of scores for each token of a run.
 func newPerplexity(options) (Scorer, error) {
 	return &set[likelihood]{
 		read: func(b *Batch, side int) (func(*likelihood, int), error) {

@@ -8,9 +8,9 @@ import (
 // groups is the number of groups of samples for standard errors.
 const groups = 32
 
-// A set is a metric of a set of samples, which is no mean of them. Statistics of type S are accumulated in groups of samples. The standard
-// error is that of the delete-a-group jackknife on the difference of both models (Efron, The Jackknife, the Bootstrap and Other Resampling
-// Plans, 1982): the metric is computed again without each of the groups.
+// A set is a metric of a set of samples, which is no mean of them. Statistics of type S are accumulated in groups of
+// samples. The standard error is that of the delete-a-group jackknife on the difference of both models (Efron, The
+// Jackknife, the Bootstrap and Other Resampling Plans, 1982): the metric is computed again without each of the groups.
 type set[S any] struct {
 	read  func(b *Batch, side int) (func(s *S, i int), error) // of the outputs of one side; returns the function that adds sample i
 	value func(parts []*S) float64

@@ -9,9 +9,10 @@ import (
 // A scored is a prediction and its label.
 type scored struct{ score, label float64 }
 
-// newSpearman is Spearman's rank correlation coefficient of scores and labels: Pearson's correlation of their ranks, of equal values their mean rank
-// (scipy.stats.spearmanr). An output of one number for each sample is the score. Otherwise samples are pairs, the first and second, third and
-// fourth, and so on; the score is the cosine similarity of their embeddings, and the label of the first one is that of the pair.
+// newSpearman is Spearman's rank correlation coefficient of scores and labels: Pearson's correlation of their ranks, of
+// equal values their mean rank (scipy.stats.spearmanr). An output of one number for each sample is the score. Otherwise
+// samples are pairs, the first and second, third and fourth, and so on; the score is the cosine similarity of their
+// embeddings, and the label of the first one is that of the pair.
 func newSpearman(options) (Scorer, error) {
 	p := &pairing{}
 	return &set[[]scored]{

@@ -1,6 +1,7 @@
 package metric
 
-// top is accuracy: the fraction of labels whose class is among the k highest scores. Of equal scores the class of the lowest number is first.
+// top is accuracy: the fraction of labels whose class is among the k highest scores. Of equal scores the class of the
+// lowest number is first.
 func top(k int) func(options) (Scorer, error) {
 	return func(options) (Scorer, error) { return newTop(k), nil }
 }
@@ -18,8 +19,8 @@ func NewAccuracy() *Accuracy { return &Accuracy{newTop(1)} }
 // A Count is a number of labels, and those of them that the reference and the other model classify correctly.
 type Count struct{ Labels, Before, After float64 }
 
-// Add accumulates a batch and returns its counts; without outputs of the reference, Before is After. An *Inapplicable means that the outputs or
-// labels have no classes.
+// Add accumulates a batch and returns its counts; without outputs of the reference, Before is After. An *Inapplicable
+// means that the outputs or labels have no classes.
 func (a *Accuracy) Add(b *Batch) (Count, error) { return a.top.count(b) }
 
 // Changed are the number of labels, and those that only the reference classifies correctly, and only the other model.

@@ -22,8 +22,8 @@ func readable(a *ir.Array) bool {
 // floating reports whether a is a tensor of floats.
 func floating(a *ir.Array) bool { return readable(a) && a.DType.IsFloat() }
 
-// sample is the shape of one of n samples of a, whose first axis is samples unless there is one sample without that axis. ok is false if a does
-// not hold n samples.
+// sample is the shape of one of n samples of a, whose first axis is samples unless there is one sample without that
+// axis. ok is false if a does not hold n samples.
 func sample(a *ir.Array, n int) (shape []int64, ok bool) {
 	switch {
 	case len(a.Shape) > 0 && a.Shape[0] == int64(n):

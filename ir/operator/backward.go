@@ -2,7 +2,8 @@ package operator
 
 import "github.com/mcompress/mcompress/ir"
 
-// Saves are the tensors that the forward pass of an operator stores for its backward pass, besides small ones such as means.
+// Saves are the tensors that the forward pass of an operator stores for its backward pass, besides small ones such as
+// means.
 type Saves uint16
 
 // The saved tensors; 0 is unknown.
@@ -22,8 +23,8 @@ const (
 // Has reports whether s includes t.
 func (s Saves) Has(t Saves) bool { return s&t != 0 }
 
-// StoresInput reports whether the forward pass of n, an operator with these saved tensors, stores input i. The function hasGrad reports
-// whether an input, which may be nil, has a gradient.
+// StoresInput reports whether the forward pass of n, an operator with these saved tensors, stores input i. The function
+// hasGrad reports whether an input, which may be nil, has a gradient.
 func (s Saves) StoresInput(n *ir.Node, i int, isFloat bool, hasGrad func(*ir.Value) bool) bool {
 	switch {
 	case !isFloat:
@@ -52,7 +53,8 @@ func otherFactor(n *ir.Node, i int, hasGrad func(*ir.Value) bool) bool {
 	return false
 }
 
-// saves are by tensors. Views, which save nothing, are added. Exception: a LeakyRelu with a negative slope saves its input.
+// saves are by tensors. Views, which save nothing, are added. Exception: a LeakyRelu with a negative slope saves its
+// input.
 var saves = map[Saves][]string{
 	SavesNothing: {
 		"AveragePool", "Cast", "CastLike", "Ceil", "Concat", "CumSum", "DepthToSpace", "Expand", "Floor", "GlobalAveragePool", "GlobalMaxPool",
@@ -79,7 +81,8 @@ var saves = map[Saves][]string{
 	SavesInput | SavesSecond: {"Conv", "ConvTranspose"},
 	SavesFactors:             {"Einsum", "Gemm", "MatMul", "Mul"},
 	SavesIndices:             {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Where"},
-	// Attention by blocks (Dao et al., FlashAttention, 2022, arXiv:2205.14135, algorithm 4) recomputes the scores, recurrent layers their gates.
+	// Attention by blocks (Dao et al., FlashAttention, 2022, arXiv:2205.14135, algorithm 4) recomputes the scores,
+	// recurrent layers their gates.
 	SavesInputs | SavesOutput: {"Attention", "GRU", "LSTM", "RNN", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"},
 }
 

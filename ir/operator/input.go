@@ -65,8 +65,8 @@ func sizeOf(shape []int64, axes []int) int64 {
 // Independent are the axes with independent results for each index: Batch and Output.
 func (a Axes) Independent() []int { return slices.Concat(a.Batch, a.Output) }
 
-// Axes are the axes of input in at node n, whose operator it belongs to, for an operand of that rank. They are not known
-// for roles without axes and for ranks that the operator does not take.
+// Axes are the axes of input in at node n, whose operator it belongs to, for an operand of that rank. They are not
+// known for roles without axes and for ranks that the operator does not take.
 func (in Input) Axes(n *ir.Node, rank int) (Axes, bool) {
 	if in.axes == nil {
 		return Axes{}, false
@@ -74,14 +74,15 @@ func (in Input) Axes(n *ir.Node, rank int) (Axes, bool) {
 	return in.axes(n, rank)
 }
 
-// An Indexing is an operator's selection of elements along one axis of an input: elements of input Indices are positions on that axis of
-// input Table.
+// An Indexing is an operator's selection of elements along one axis of an input: elements of input Indices are
+// positions on that axis of input Table.
 type Indexing struct{ Indices, Table int }
 
 // Axis is the axis at node n, counted from the last one if negative.
 func (Indexing) Axis(n *ir.Node) int64 { return n.Int("axis", n.Int("gather_axis", 0)) }
 
-// A State is an input that continues an earlier run from one of its outputs, and grows along an axis by the positions of the run.
+// A State is an input that continues an earlier run from one of its outputs, and grows along an axis by the positions
+// of the run.
 type State struct{ Input, Output, Axis int }
 
 // A Sum is the sum of its inputs that an operator normalizes: with the residual, or of embeddings.

@@ -2,10 +2,10 @@
 // are used, which inputs and outputs are quantized, which operators only move elements, and which compute elements
 // or channels independently. Every package that needs such a fact reads it here.
 //
-// It holds what follows from the specification of an operator (ONNX's own operators of domain ai.onnx, the contributed ones of
-// com.microsoft, and those of the engine's training steps in domain mcompress) and from its treatment by ONNX Runtime, nothing about
-// particular models, and nothing about what a compression method does with it. A rule that is code, such as a gradient, is in a table
-// of functions of the package that applies it.
+// It holds what follows from the specification of an operator (ONNX's own operators of domain ai.onnx, the contributed
+// ones of com.microsoft, and those of the engine's training steps in domain mcompress) and from its treatment by ONNX
+// Runtime, nothing about particular models, and nothing about what a compression method does with it. A rule that is
+// code, such as a gradient, is in a table of functions of the package that applies it.
 package operator
 
 import (
@@ -23,14 +23,15 @@ type Facts struct {
 
 	// QuantizedOutput is set where the first output is quantized data.
 	QuantizedOutput bool
-	// ElemAttr is the attribute with the element type of the first output, or with a tensor of that type; empty if there is none.
+	// ElemAttr is the attribute with the element type of the first output, or with a tensor of that type; empty if
+	// there is none.
 	ElemAttr string
 
 	Move        Move
 	Elementwise Elementwise
 	Affine      Affine
-	// Selects is set where each element of the output is an element of an input at its position, or a fill value, by a condition, bound or
-	// position.
+	// Selects is set where each element of the output is an element of an input at its position, or a fill value, by a
+	// condition, bound or position.
 	Selects bool
 	// Variadic is set where any number of inputs is accepted, all of which have the same meaning.
 	Variadic bool
@@ -56,9 +57,11 @@ type Facts struct {
 	PerChannel bool
 	// Homogeneous is set where f(s·x) = s·f(x) for s > 0, element by element or channel by channel.
 	Homogeneous bool
-	// Rectifies is set where outputs of inputs with a mean of 0 have a positive mean: they are never negative, or hardly.
+	// Rectifies is set where outputs of inputs with a mean of 0 have a positive mean: they are never negative, or
+	// hardly.
 	Rectifies bool
-	// KeepsMean is set where outputs have a mean if the first input has one, and otherwise hardly; of Variadic operators all inputs.
+	// KeepsMean is set where outputs have a mean if the first input has one, and otherwise hardly; of Variadic
+	// operators all inputs.
 	KeepsMean bool
 	// Bounded is set where outputs have a small magnitude whatever that of the inputs.
 	Bounded bool
@@ -69,11 +72,12 @@ type Facts struct {
 	// Float16CPU is set where ONNX Runtime computes float16 on CPUs. For other operators it casts float16 to float32.
 	Float16CPU bool
 
-	// LayoutAgnostic is set where the order of axes does not matter once the axes in attributes and constant inputs are renumbered: the
-	// operator computes the same channels first and channels last. Operators before FlattensBefore depend on it.
+	// LayoutAgnostic is set where the order of axes does not matter once the axes in attributes and constant inputs are
+	// renumbered: the operator computes the same channels first and channels last. Operators before FlattensBefore
+	// depend on it.
 	LayoutAgnostic bool
-	// FlattensBefore is the first opset in which the operator works along one axis. In older ones it works on a matrix: the axes before the
-	// attribute axis, and the others.
+	// FlattensBefore is the first opset in which the operator works along one axis. In older ones it works on a matrix:
+	// the axes before the attribute axis, and the others.
 	FlattensBefore int64
 
 	// ControlFlow is set where subgraphs run by a condition, or repeatedly.
@@ -85,13 +89,14 @@ type Facts struct {
 	Saves        Saves
 	Precision    Precision
 
-	// IntegerKernel is set where ONNX Runtime replaces the operator, without weights, between DequantizeLinear and QuantizeLinear by
-	// one on integers, according to its optimized graphs.
+	// IntegerKernel is set where ONNX Runtime replaces the operator, without weights, between DequantizeLinear and
+	// QuantizeLinear by one on integers, according to its optimized graphs.
 	IntegerKernel bool
-	// PassesDequantize is set where ONNX Runtime's fusions see a DequantizeLinear before the operator as if it were after it.
+	// PassesDequantize is set where ONNX Runtime's fusions see a DequantizeLinear before the operator as if it were
+	// after it.
 	PassesDequantize bool
-	// Clamps is set where elements are bounded and otherwise kept: ONNX Runtime leaves the operator out before QuantizeLinear, whose range
-	// bounds them, too.
+	// Clamps is set where elements are bounded and otherwise kept: ONNX Runtime leaves the operator out before
+	// QuantizeLinear, whose range bounds them, too.
 	Clamps bool
 }
 
@@ -218,12 +223,14 @@ func (f *Facts) Layer() bool {
 	return (in.Role == Matrix || in.Role == Filter) && !in.Quantized
 }
 
-// MemoryBound reports whether the cost is that of one or two passes over the elements: elementwise operators and normalizations.
+// MemoryBound reports whether the cost is that of one or two passes over the elements: elementwise operators and
+// normalizations.
 func (f *Facts) MemoryBound() bool {
 	return !f.Random && (f.Elementwise != NotElementwise || len(f.With(Gain)) > 0)
 }
 
-// HasChannels reports whether axis 1 of the first input is channels, each of which has a weight or is processed on its own.
+// HasChannels reports whether axis 1 of the first input is channels, each of which has a weight or is processed on its
+// own.
 func (f *Facts) HasChannels() bool {
 	return f.Spatial && (f.PerChannel || len(f.Weights())+len(f.Quantized()) > 0)
 }

@@ -68,7 +68,8 @@ var perChannel = []string{"BatchNormalization", "InstanceNormalization"}
 // homogeneous are the operators, views and pools aside, with f(s·x) = s·f(x) for s > 0.
 var homogeneous = []string{"Abs", "LeakyRelu", "Neg", "PRelu", "Relu"}
 
-// rectifiers are the operators whose outputs have a positive mean, whatever that of the inputs. Clip is mostly Relu with a maximum.
+// rectifiers are the operators whose outputs have a positive mean, whatever that of the inputs. Clip is mostly Relu
+// with a maximum.
 var rectifiers = []string{
 	"Abs", "Celu", "Clip", "Elu", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "ReduceL1", "ReduceL2", "ReduceSumSquare",
 	"Relu", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Swish", "ThresholdedRelu",
@@ -95,7 +96,8 @@ var commutative = []string{
 	"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Max", "Mean", "Min", "Mul", "Or", "Sum", "Xor",
 }
 
-// nonlinearities are the activation functions. Abs, Exp, Sqrt and the like are functions for other purposes; Clip is a bound.
+// nonlinearities are the activation functions. Abs, Exp, Sqrt and the like are functions for other purposes; Clip is a
+// bound.
 var nonlinearities = []string{
 	"Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Swish",
 	"Tanh", "ThresholdedRelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
@@ -103,7 +105,8 @@ var nonlinearities = []string{
 
 var distributions = []string{"LogSoftmax", "Softmax"}
 
-// attentions have queries, keys and values as inputs; com.microsoft's Attention has the input that they are computed from.
+// attentions have queries, keys and values as inputs; com.microsoft's Attention has the input that they are computed
+// from.
 var attentions = []string{
 	"Attention", "ai.onnx.preview.FlexAttention", "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention",
 }
@@ -134,8 +137,8 @@ var elemAttrs = map[string][]string{
 	"value":           {"ConstantOfShape"},
 }
 
-// integerKernels does not include, as they are computed in float: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish, Elu, Pad, GlobalMaxPool,
-// SpaceToDepth, ReduceMean, the normalizations and ConvTranspose.
+// integerKernels does not include, as they are computed in float: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish,
+// Elu, Pad, GlobalMaxPool, SpaceToDepth, ReduceMean, the normalizations and ConvTranspose.
 var integerKernels = []string{
 	"Add", "AveragePool", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GlobalAveragePool", "LeakyRelu", "MaxPool", "Mul", "ReduceMax",
 	"ReduceMin", "Reshape", "Resize", "Sigmoid", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",

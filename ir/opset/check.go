@@ -12,8 +12,8 @@ import (
 
 // A Violation is a rule of ONNX that a model breaks, so that runtimes refuse it.
 type Violation struct {
-	// Rule names operators, attributes and types, but neither nodes nor opsets: a model and the model that it was made from break the same
-	// rule.
+	// Rule names operators, attributes and types, but neither nodes nor opsets: a model and the model that it was made
+	// from break the same rule.
 	Rule string
 	// Place names the node or graph.
 	Place string
@@ -23,10 +23,10 @@ type Violation struct {
 
 func (v Violation) String() string { return v.Place + ": " + v.Rule }
 
-// Check returns the rules that m breaks: each operator exists in the opset of its domain, with the attributes of that version in their kinds
-// and as many inputs and outputs as it takes; the element types of all edges agree, into and out of subgraphs and functions too; names of
-// values are unique in their graph. Operators of other domains than ONNX's and ONNX Runtime's, and of opsets that are not known, may be
-// anything. It reads no payload.
+// Check returns the rules that m breaks: each operator exists in the opset of its domain, with the attributes of that
+// version in their kinds and as many inputs and outputs as it takes; the element types of all edges agree, into and out
+// of subgraphs and functions too; names of values are unique in their graph. Operators of other domains than ONNX's and
+// ONNX Runtime's, and of opsets that are not known, may be anything. It reads no payload.
 func Check(m *ir.Model) []Violation {
 	c := &check{checked: map[*ir.Node]bool{}, calls: map[string][]types{}}
 	f := frame{c, map[*ir.Value]types{}}
@@ -68,7 +68,8 @@ func (c *check) at(n *ir.Node, edge bool, format string, args ...any) {
 	c.report(n.Place(), edge, operator.Name(n.Op)+": "+format, args...)
 }
 
-// Version is the opset of the domain of n's operator. Models use ONNX Runtime's operators without importing their domain.
+// Version is the opset of the domain of n's operator. Models use ONNX Runtime's operators without importing their
+// domain.
 func Version(n *ir.Node) int64 {
 	v := n.Graph().Opset(n.Op.Domain)
 	if v == 0 && n.Op.Domain == Contributed {
@@ -368,8 +369,8 @@ func (f frame) branches(n *ir.Node) {
 	}
 }
 
-// iterated checks the body of Loop or Scan, which has, after a number of inputs and outputs of its own, the inputs of n after those to skip and
-// the outputs of n; the first of both are states.
+// iterated checks the body of Loop or Scan, which has, after a number of inputs and outputs of its own, the inputs of n
+// after those to skip and the outputs of n; the first of both are states.
 func (f frame) iterated(n *ir.Node, skip, ownInputs, ownOutputs, states int) {
 	var body *ir.Graph
 	for g := range n.Subgraphs() {

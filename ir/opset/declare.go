@@ -6,10 +6,11 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Declare states the element types of results of functions, branches and loop bodies with operators of ONNX Runtime, where these do not depend on
-// arguments that are not known. ONNX's shape inference finds no types behind an operator that it does not know. It tolerates nodes that need them in the
-// graph of that operator, but not in those around it: onnx.checker with full_check refuses them. A graph states types as value_info, which are not used
-// in functions: there a Cast to the type that the result has follows.
+// Declare states the element types of results of functions, branches and loop bodies with operators of ONNX Runtime,
+// where these do not depend on arguments that are not known. ONNX's shape inference finds no types behind an operator
+// that it does not know. It tolerates nodes that need them in the graph of that operator, but not in those around it:
+// onnx.checker with full_check refuses them. A graph states types as value_info, which are not used in functions: there
+// a Cast to the type that the result has follows.
 func Declare(m *ir.Model) {
 	c := &check{checked: map[*ir.Node]bool{}, calls: map[string][]types{}}
 	d := declaration{hides: map[*ir.Graph]bool{}}

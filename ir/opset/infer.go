@@ -30,7 +30,8 @@ func Rank(v *ir.Value) (int, bool) {
 // or axes, visits a bounded number of values, and does not change the model.
 func Shape(v *ir.Value) ([]ir.Dim, bool) { return newInference(visits).shape(v) }
 
-// Shapes answers questions about the values of a model that does not change meanwhile: all of them together visit each value once.
+// Shapes answers questions about the values of a model that does not change meanwhile: all of them together visit each
+// value once.
 type Shapes struct{ found *inference }
 
 // NewShapes returns the answers of a model, none of them found yet.

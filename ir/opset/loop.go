@@ -2,8 +2,9 @@ package opset
 
 import "github.com/mcompress/mcompress/ir"
 
-// A loop is a Loop node. Its inputs are a trip count, a condition and loop-carried values; its body has the number of the iteration, the
-// condition and the carried values as inputs, and the condition, the carried values and scan outputs as outputs.
+// A loop is a Loop node. Its inputs are a trip count, a condition and loop-carried values; its body has the number of
+// the iteration, the condition and the carried values as inputs, and the condition, the carried values and scan outputs
+// as outputs.
 type loop struct {
 	node *ir.Node
 	body *ir.Graph
@@ -29,8 +30,8 @@ func loopOf(n *ir.Node) (loop, bool) {
 
 func (l loop) carried() int { return len(l.node.Inputs()) - loopInputs }
 
-// input is the shape that input i of the body has in the first iteration. It is the answer only where sizes are solved, which have to suit
-// this iteration too: others may have other shapes.
+// input is the shape that input i of the body has in the first iteration. It is the answer only where sizes are solved,
+// which have to suit this iteration too: others may have other shapes.
 func (l loop) input(f *inference, i int) ([]ir.Dim, bool) {
 	switch {
 	case i < 0 || f.sizes == nil:
@@ -64,7 +65,8 @@ func (l loop) iterations(f *inference) ir.Dim {
 	return ir.Dim{N: max(0, count[0])}
 }
 
-// largestCount bounds sizes that are computed; exporters write the largest integer for a loop that only its condition ends.
+// largestCount bounds sizes that are computed; exporters write the largest integer for a loop that only its condition
+// ends.
 const largestCount = 1 << 40
 
 // holds reports whether a condition is true in each iteration.
@@ -82,9 +84,9 @@ func isCondition(v *ir.Value) bool {
 	return ok && v == l.body.Inputs[1]
 }
 
-// looped is the shape of an output of Loop: of a carried value, with the sizes that the first iteration does not change, or of the
-// elements of a scan output, along a new first axis. It is known only where sizes are solved: a name of a size in a body may be another
-// size in each iteration.
+// looped is the shape of an output of Loop: of a carried value, with the sizes that the first iteration does not
+// change, or of the elements of a scan output, along a new first axis. It is known only where sizes are solved: a name
+// of a size in a body may be another size in each iteration.
 func looped(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	l, ok := loopOf(n)
 	if !ok || loopOutputs+i >= len(l.body.Outputs) || f.sizes == nil {

@@ -31,8 +31,8 @@ func (r reason) Error() string { return string(r) }
 // version to; versions that are not below it stay. It rewrites every node that
 // means something else there, or none: where a node cannot be rewritten it returns
 // an *Unsupported and m is as it was. IRVersion stays; see the function of that name.
-// It reads payloads of a few elements. New constants are initializers, not inputs. Declared shapes of results that no run can have are replaced by
-// inferred ones: later opsets infer more, so that they would make the model invalid.
+// It reads payloads of a few elements. New constants are initializers, not inputs. Declared shapes of results that no
+// run can have are replaced by inferred ones: later opsets infer more, so that they would make the model invalid.
 func Raise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {
 	p, err := plan(ctx, e, m, to)
 	if err != nil {

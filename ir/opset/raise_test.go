@@ -129,7 +129,8 @@ func TestImportIsAddedWhereThereIsNone(t *testing.T) {
 	}
 }
 
-// Declared shapes that no run has are corrected, as later opsets infer more and onnx.checker would refuse them; those that runs may have stay.
+// Declared shapes that no run has are corrected, as later opsets infer more and onnx.checker would refuse them; those
+// that runs may have stay.
 func TestDeclaredShapesThatContradictAreCorrected(t *testing.T) {
 	oracle := conform.Start(t)
 	for _, c := range []struct {

@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A scan is a Scan node of opset 9 or later. Its inputs are states and then sequences; its body has a state, or an element of a
-// sequence, for each of them, and states and then elements as outputs.
+// A scan is a Scan node of opset 9 or later. Its inputs are states and then sequences; its body has a state, or an
+// element of a sequence, for each of them, and states and then elements as outputs.
 type scan struct {
 	node   *ir.Node
 	states int

@@ -87,7 +87,8 @@ func attended(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	return []ir.Dim{a.batch, a.queries, times(a.heads, a.valueSize)}, true
 }
 
-// selfAttended is com.microsoft's Attention: the weights make queries, keys and values, and the present holds keys and values.
+// selfAttended is com.microsoft's Attention: the weights make queries, keys and values, and the present holds keys and
+// values.
 func selfAttended(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	x, ok := f.shape(n.Input(0))
 	w, ok2 := f.shape(n.Input(1))

@@ -87,8 +87,8 @@ func (s *signature) attribute(name string) (attribute, bool) {
 	return s.attrs[i], true
 }
 
-// Signature is the parameters and element types of an operator in the given opset of its domain, one of ONNX's or com.microsoft; ok is false
-// where there is none.
+// Signature is the parameters and element types of an operator in the given opset of its domain, one of ONNX's or
+// com.microsoft; ok is false where there is none.
 func Signature(id ir.OpID, version int64) (in, out Params, ok bool) {
 	s, _ := signatureOf(id, version)
 	if s == nil {
@@ -97,7 +97,8 @@ func Signature(id ir.OpID, version int64) (in, out Params, ok bool) {
 	return s.in, s.out, true
 }
 
-// signatureOf is the signature of an operator in an opset, nil if there is none; known reports whether there is one in any.
+// signatureOf is the signature of an operator in an opset, nil if there is none; known reports whether there is one in
+// any.
 func signatureOf(id ir.OpID, version int64) (s *signature, known bool) {
 	name := operator.Name(id)
 	i, known := slices.BinarySearchFunc(signatures, name, func(h signatureHistory, op string) int { return strings.Compare(h.op, op) })

@@ -11,7 +11,8 @@ type System struct {
 	Graph *ir.Graph
 	// Shapes are those of the inputs for free sizes.
 	Shapes func(sizes []int64) map[*ir.Value][]int64
-	// Vary are the sizes that may be changed, those to be tried first first; the sizes of one list are changed together.
+	// Vary are the sizes that may be changed, those to be tried first first; the sizes of one list are changed
+	// together.
 	Vary [][]int
 
 	nodes []*ir.Node
@@ -23,9 +24,10 @@ const (
 	maxChanges  = 64
 )
 
-// Solve changes sizes, where the nodes of the graph cannot run with them, so that they can as far as this can be inferred: inner sizes
-// of products, windows that fit, features that trees read, shapes that are reshaped, broadcast or concatenated, caches of attention. It
-// returns the sizes as they are where all requirements hold, or where no change meets them.
+// Solve changes sizes, where the nodes of the graph cannot run with them, so that they can as far as this can be
+// inferred: inner sizes of products, windows that fit, features that trees read, shapes that are reshaped, broadcast or
+// concatenated, caches of attention. It returns the sizes as they are where all requirements hold, or where no change
+// meets them.
 func (s *System) Solve(sizes []int64) []int64 {
 	s.nodes = executed(s.Graph)
 	sizes = slices.Clone(sizes)
@@ -49,7 +51,8 @@ type place struct{ node, index int }
 
 func (p place) before(q place) bool { return p.node < q.node || p.node == q.node && p.index < q.index }
 
-// executed are the nodes of g in topological order, those of the branches of If and of the body of Scan and Loop after it.
+// executed are the nodes of g in topological order, those of the branches of If and of the body of Scan and Loop after
+// it.
 func executed(g *ir.Graph) []*ir.Node {
 	nodes, err := g.Order()
 	if err != nil {
@@ -127,8 +130,8 @@ func (a *attempt) gap(x int64) (int64, bool) {
 // usual are sizes that are tried where a requirement does not determine one.
 var usual = []int64{1, 2, 3, 4, 8, 16, 32, 64, 96, 128, 224, 256, 320, 512}
 
-// candidates are sizes to try: the least one with which the gap is closed, and usual ones. There are none if the gap does not depend
-// on the size.
+// candidates are sizes to try: the least one with which the gap is closed, and usual ones. There are none if the gap
+// does not depend on the size.
 func (a *attempt) candidates() []int64 {
 	now := a.sizes[a.vary[0]]
 	before, ok := a.gap(now)
@@ -144,15 +147,15 @@ func (a *attempt) candidates() []int64 {
 	return append(list, usual...)
 }
 
-// constant reports whether the gap with size x is the given one. A number of frames is 0 up to the length of a frame, so that two
-// sizes nearby do not show whether it depends on them.
+// constant reports whether the gap with size x is the given one. A number of frames is 0 up to the length of a frame,
+// so that two sizes nearby do not show whether it depends on them.
 func (a *attempt) constant(gap, x int64) bool {
 	after, ok := a.gap(x)
 	return ok && after == gap
 }
 
-// closing is the least size at which the gap does not have the sign that it has now, 0 if there is none: sizes of values are monotone
-// in those of the inputs.
+// closing is the least size at which the gap does not have the sign that it has now, 0 if there is none: sizes of
+// values are monotone in those of the inputs.
 func (a *attempt) closing(now int64) int64 {
 	closed := func(x int64) bool {
 		gap, ok := a.gap(x)

@@ -149,8 +149,8 @@ func TestSolveBranches(t *testing.T) {
 	}
 }
 
-// The number of frames follows from the sequence of a Scan, and the width of a frame from its body, as in a feature extractor that
-// joins the rest of the frame before with the next samples.
+// The number of frames follows from the sequence of a Scan, and the width of a frame from its body, as in a feature
+// extractor that joins the rest of the frame before with the next samples.
 func TestSolveScan(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -192,8 +192,8 @@ func TestSolveScan(t *testing.T) {
 	}
 }
 
-// loop appends a Loop over the rows of x's axis 1 to g, with the carried values that initial has, and returns its outputs. The body
-// gets the row and the carried values, and returns these and scan outputs.
+// loop appends a Loop over the rows of x's axis 1 to g, with the carried values that initial has, and returns its
+// outputs. The body gets the row and the carried values, and returns these and scan outputs.
 func (g grower) loop(x *ir.Value, initial []*ir.Value, outputs int, body func(g grower, row *ir.Value, carried []*ir.Value) []*ir.Value) []*ir.Value {
 	count := g.node("", "Gather", values(g.node("", "Shape", values(x)), g.ints(1)))
 	n := g.NewNode(ir.OpID{Type: "Loop"}, append(values(count, nil), initial...))
@@ -216,7 +216,8 @@ func (g grower) loop(x *ir.Value, initial []*ir.Value, outputs int, body func(g 
 	return outs
 }
 
-// Sizes follow from the nodes of a body, from the number of iterations, and from carried values whose sizes do not change.
+// Sizes follow from the nodes of a body, from the number of iterations, and from carried values whose sizes do not
+// change.
 func TestSolveLoop(t *testing.T) {
 	concat := func(g grower, vs ...*ir.Value) *ir.Value { return g.node("", "Concat", vs, ir.IntAttr("axis", -1)) }
 	flat := func(g grower, v *ir.Value, size int64) {
@@ -297,7 +298,8 @@ func TestSolveLoop(t *testing.T) {
 	}
 }
 
-// The shape of a carried value is not inferred, as it may change, and that of a scan output depends on the number of iterations.
+// The shape of a carried value is not inferred, as it may change, and that of a scan output depends on the number of
+// iterations.
 func TestShapesOfLoop(t *testing.T) {
 	m := ir.NewModel()
 	m.Opsets = []ir.Opset{{Version: 17}}

@@ -8,19 +8,20 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// leaf is the order up to which a diagonal block is factored and a triangular system is solved row by row; piece is the number of columns of
-// such a system that a worker solves at a time.
+// leaf is the order up to which a diagonal block is factored and a triangular system is solved row by row; piece is the
+// number of columns of such a system that a worker solves at a time.
 const leaf, piece = 64, 256
 
-// cholesky replaces the upper triangle of -H by R, H = RᵀR, and returns ErrSingular if H is not positive definite: what is left of -H is added to,
-// as products are. Nearly all of the work is products of float32 matrices; the factor of a damped Hessian does not need more: its error is that of
-// a dampening of about 1e-6.
+// cholesky replaces the upper triangle of -H by R, H = RᵀR, and returns ErrSingular if H is not positive definite: what
+// is left of -H is added to, as products are. Nearly all of the work is products of float32 matrices; the factor of a
+// damped Hessian does not need more: its error is that of a dampening of about 1e-6.
 //
-// The work grows with the cube of K, minutes at 16,384, so that each product looks at ctx, and what is left is not computed once it ends.
+// The work grows with the cube of K, minutes at 16,384, so that each product looks at ctx, and what is left is not
+// computed once it ends.
 func (h *Hessian) cholesky(ctx context.Context) error { return h.factorBlock(ctx, 0, h.K) }
 
-// factorBlock factors the n rows and columns from at on: one half, the rows right of it, what they subtract from the other half (the Schur
-// complement), and the other half.
+// factorBlock factors the n rows and columns from at on: one half, the rows right of it, what they subtract from the
+// other half (the Schur complement), and the other half.
 func (h *Hessian) factorBlock(ctx context.Context, at, n int) error {
 	if n <= leaf {
 		if !h.factorLeaf(at, n) {
@@ -46,8 +47,9 @@ func (h *Hessian) factorBlock(ctx context.Context, at, n int) error {
 // halfOf is about half of n, a multiple of leaf.
 func halfOf(n int) int { return (n/2 + leaf - 1) / leaf * leaf }
 
-// solve replaces the n rows from at on, in the columns [from, to), by R⁻ᵀ times them, where R is the factor of the diagonal block of these
-// rows: one half, what it subtracts from the other half, and the other half. Once ctx has ended it leaves the rest as it is.
+// solve replaces the n rows from at on, in the columns [from, to), by R⁻ᵀ times them, where R is the factor of the
+// diagonal block of these rows: one half, what it subtracts from the other half, and the other half. Once ctx has ended
+// it leaves the rest as it is.
 func (h *Hessian) solve(ctx context.Context, at, n, from, to int) {
 	if ctx.Err() != nil {
 		return
@@ -64,8 +66,9 @@ func (h *Hessian) solve(ctx context.Context, at, n, from, to int) {
 	h.solve(ctx, at+half, n-half, from, to)
 }
 
-// subtract subtracts from the rows [top, bottom), in the columns [from, to), the product of the n rows from at on: transposed, of the columns
-// [top, bottom), and of the columns [from, to). As these rows of -H are negated, it is added.
+// subtract subtracts from the rows [top, bottom), in the columns [from, to), the product of the n rows from at on:
+// transposed, of the columns [top, bottom), and of the columns [from, to). As these rows of -H are negated, it is
+// added.
 func (h *Hessian) subtract(at, n, top, bottom, from, to int) {
 	left, right := gemm.Rows(h.sum[at*h.K+top:], h.K), gemm.Rows(h.sum[at*h.K+from:], h.K)
 	h.accumulate(top, from, gemm.Shape{M: bottom - top, N: to - from, K: n}, gemm.FloatProduct{A: left.T(), B: right})

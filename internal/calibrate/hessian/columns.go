@@ -2,21 +2,23 @@ package hessian
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// Wide is the number of independent columns that a worker solves at a time. The error feedback of earlier rows is applied to
-// Lazy rows at once, as one matrix product.
+// Wide is the number of independent columns that a worker solves at a time. The error feedback of earlier rows is
+// applied to Lazy rows at once, as one matrix product.
 const (
 	Wide = 128
 	Lazy = 32
 )
 
-// Columns are a range of columns of W, whose rows are replaced one after the other, from the last position of the factor up. The
-// output error of a column is |R·(w-q)|², and R is upper triangular: its row i depends only on the errors of rows j ≥ i. Thus
+// Columns are a range of columns of W, whose rows are replaced one after the other, from the last position of the
+// factor up. The output error of a column is |R·(w-q)|², and R is upper triangular: its row i depends only on the
+// errors of rows j ≥ i. Thus
 //
 //	u[i] = w[i] + Σ (j > i) R[i,j]/R[i,i]·(w[j]-q[j])
 //
-// is the best value for row i, and q[i] adds R[i,i]²·(u[i]-q[i])² to the output error. This equals the updates by the inverse of H
-// (optimal brain surgeon) in reversed order, without the inverse: H⁻¹ = CᵀC with an upper triangular C, which for the reversed order is
-// R⁻¹, and updates of the remaining rows by the rows of C are the column form of the back-substitution above.
+// is the best value for row i, and q[i] adds R[i,i]²·(u[i]-q[i])² to the output error. This equals the updates by the
+// inverse of H (optimal brain surgeon) in reversed order, without the inverse: H⁻¹ = CᵀC with an upper triangular C,
+// which for the reversed order is R⁻¹, and updates of the remaining rows by the rows of C are the column form of the
+// back-substitution above.
 type Columns struct {
 	*Factor
 	W           []float32 // K×N

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/internal/engine/gemm"
 )
 
-// A Factor is the upper Cholesky factor R of a damped Hessian, permuted to the order in which rows are solved: the last row of R
-// first. It is not changed.
+// A Factor is the upper Cholesky factor R of a damped Hessian, permuted to the order in which rows are solved: the last
+// row of R first. It is not changed.
 type Factor struct {
 	K     int
 	Order []int     // the row of W at each position
@@ -25,16 +25,16 @@ type Options struct {
 	Damp float64
 	// Block is the block size: the rows of a block stay together.
 	Block int
-	// Order is the activation order (desc_act): blocks, and rows within a block, with large diagonals are solved first, while
-	// later rows can still compensate their errors. Otherwise rows keep their order.
+	// Order is the activation order (desc_act): blocks, and rows within a block, with large diagonals are solved first,
+	// while later rows can still compensate their errors. Otherwise rows keep their order.
 	Order bool
 }
 
 // ErrSingular reports a Hessian without Cholesky factor, a property of the inputs of one layer.
 var ErrSingular = errors.New("the Hessian has no Cholesky factor: it holds infinities or NaN, or --damp is too small")
 
-// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR, or returns ErrSingular, or the error of ctx. Afterwards only Reset may be called on h,
-// which invalidates the Factor.
+// Factor factors h in place: H + damp·mean(diagonal)·I = RᵀR, or returns ErrSingular, or the error of ctx. Afterwards
+// only Reset may be called on h, which invalidates the Factor.
 func (h *Hessian) Factor(ctx context.Context, o Options) (*Factor, error) {
 	f := &Factor{K: h.K, Order: h.order(o)}
 	mean := h.mean()

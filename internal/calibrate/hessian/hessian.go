@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Hessian is XᵀX over the rows X of all samples (the GPTQ Hessian up to a factor), in float32; only the upper triangle is kept.
+// A Hessian is XᵀX over the rows X of all samples (the GPTQ Hessian up to a factor), in float32; only the upper
+// triangle is kept.
 type Hessian struct {
 	K int
 

@@ -5,7 +5,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Rows are the elements of a as rows of k, false if its last axis has another size or its type is neither float32 nor float16.
+// Rows are the elements of a as rows of k, false if its last axis has another size or its type is neither float32 nor
+// float16.
 func Rows(a *ir.Array, k int) ([]float32, bool) {
 	n := len(a.Shape)
 	if a.Kind != ir.Dense || n == 0 || a.Shape[n-1] != int64(k) {

@@ -17,7 +17,8 @@ type Groups struct {
 	Sequential bool        // a group depends on those before it; otherwise several processes divide them
 }
 
-// Each calls compress for each group that this process computes, or whose result is known. Compress may walk to the input of its group.
+// Each calls compress for each group that this process computes, or whose result is known. Compress may walk to the
+// input of its group.
 func (w *Walk) Each(ctx context.Context, g Groups, compress func(i int) error) error {
 	j := g.Step.Env.Journal
 	if g.Sequential {
@@ -38,8 +39,8 @@ func (w *Walk) Each(ctx context.Context, g Groups, compress func(i int) error) e
 	})
 }
 
-// pass runs the nodes up to the values at which a process would stop that compresses all groups: the nodes between two stops are one model, whose results
-// could differ by rounding from those of another division.
+// pass runs the nodes up to the values at which a process would stop that compresses all groups: the nodes between two
+// stops are one model, whose results could differ by rounding from those of another division.
 func (w *Walk) pass(ctx context.Context) error {
 	for _, v := range w.stops {
 		if w.made[v]+1 > w.next {

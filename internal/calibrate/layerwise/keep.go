@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// Keep keeps what a method computed for a weight of that name until the model is written, larger data in temporary files of eval. It returns
-// a tensor of bytes for each, whose source is a Span.
+// Keep keeps what a method computed for a weight of that name until the model is written, larger data in temporary
+// files of eval. It returns a tensor of bytes for each, whose source is a Span.
 func Keep(ctx context.Context, eval *ir.Eval, name string, data ...[]byte) ([]*ir.Tensor, error) {
 	r := &ir.Recipe{Name: "layer by layer", Run: func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
 		for i, b := range data {

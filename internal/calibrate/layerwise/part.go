@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A part is a model of consecutive nodes of another model. Its values are named by numbers, as the names of the original need not be unique.
+// A part is a model of consecutive nodes of another model. Its values are named by numbers, as the names of the
+// original need not be unique.
 type part struct {
 	*ir.Model
 	graphs  map[*ir.Graph]*ir.Graph
@@ -19,8 +20,8 @@ type part struct {
 	walk    *Walk
 }
 
-// part copies the nodes [w.next, end), with the constant expressions that they read; its outputs are the values that later nodes read, v, and
-// computed, which are such expressions.
+// part copies the nodes [w.next, end), with the constant expressions that they read; its outputs are the values that
+// later nodes read, v, and computed, which are such expressions.
 func (w *Walk) part(end int, v *ir.Value, computed []*ir.Value) *part {
 	p := &part{Model: ir.NewModel(), copies: map[*ir.Value]*ir.Value{}, walk: w}
 	p.graphs = map[*ir.Graph]*ir.Graph{w.model.Graph: p.Graph}
@@ -91,8 +92,8 @@ func (p *part) values(vs []*ir.Value, read bool) []*ir.Value {
 	return out
 }
 
-// value is the copy of v. A value of the main graph that is read before the part computes it is an input of the part, unless it is a constant
-// expression, which the part computes.
+// value is the copy of v. A value of the main graph that is read before the part computes it is an input of the part,
+// unless it is a constant expression, which the part computes.
 func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	if c := p.copies[v]; c != nil {
 		return c

@@ -81,7 +81,8 @@ func (w *Walk) uses(order []*ir.Node) {
 	for i, n := range w.order {
 		w.index[n] = i
 	}
-	// Consumers come first: a walk from each value to its consumers would take as many steps as there are paths, twice as many with each Add(v, v).
+	// Consumers come first: a walk from each value to its consumers would take as many steps as there are paths, twice
+	// as many with each Add(v, v).
 	for _, n := range slices.Backward(order) {
 		if w.constant[n] {
 			w.index[n] = w.lastOf(n)
@@ -115,7 +116,8 @@ func (w *Walk) last(v *ir.Value) int {
 	return at
 }
 
-// consumer is the index of the node of the main graph that contains u, or of the last one that reads it through nodes in constant.
+// consumer is the index of the node of the main graph that contains u, or of the last one that reads it through nodes
+// in constant.
 func (w *Walk) consumer(u ir.Use) int {
 	g := u.Graph
 	if u.Node != nil {
@@ -154,8 +156,8 @@ func (w *Walk) Compare(a, b *ir.Value) int { return w.made[a] - w.made[b] }
 // Replace makes t the constant v of the main graph for the nodes that have not run yet, and keeps it until they have.
 func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.replaced[v], w.read[v] = t, w.last(v) }
 
-// To runs the nodes up to the producer of v on all samples and calls visit with v of each sample, in order. Calls must follow
-// the order of producers. An array is valid until visit returns and must not be changed.
+// To runs the nodes up to the producer of v on all samples and calls visit with v of each sample, in order. Calls must
+// follow the order of producers. An array is valid until visit returns and must not be changed.
 func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error) error {
 	if err := w.pass(ctx); err != nil {
 		return err

@@ -13,8 +13,8 @@ type axis struct {
 	outer    bool // merged with axes before it, whose size is not known
 }
 
-// A channelMap has the channels of each value, the classes of channels that are pruned together, and the changes of nodes
-// that their removal requires.
+// A channelMap has the channels of each value, the classes of channels that are pruned together, and the changes of
+// nodes that their removal requires.
 type channelMap struct {
 	classes classes
 	axes    map[*ir.Value]*axis // of values that nodes make

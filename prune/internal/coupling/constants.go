@@ -29,8 +29,8 @@ type constants struct {
 	list      []Skipped
 }
 
-// read records the channels on the axes of n's constant input i, nil for axes without. The channels of several consumers of
-// one constant are joined.
+// read records the channels on the axes of n's constant input i, nil for axes without. The channels of several
+// consumers of one constant are joined.
 func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 	o := pass.Trace(n.Input(i))
 	if reason := k.mismatch(o, channels); !reason.None() {
@@ -97,8 +97,8 @@ func before(o *pass.Operand) []int64 {
 	return shape
 }
 
-// fold makes n read its constant in the shape of the views between them, and drops those, whose sizes are those before. There is no other
-// consumer.
+// fold makes n read its constant in the shape of the views between them, and drops those, whose sizes are those before.
+// There is no other consumer.
 func (k *constants) fold(n *ir.Node, i int, o *pass.Operand) {
 	old, t := n.Input(i), *o.Base.Const
 	t.Shape = o.Shape
@@ -155,7 +155,8 @@ func (k *constants) vector(n *ir.Node, i int, us []Channel) {
 // none is the axis of the outputs of a product whose outputs are not followed.
 const none = -1
 
-// product records that n's input i, whose channels were read, makes the channels on one axis of the operand and reads those on the others.
+// product records that n's input i, whose channels were read, makes the channels on one axis of the operand and reads
+// those on the others.
 func (k *constants) product(n *ir.Node, i int, channels [][]Channel, out int) {
 	o := pass.Trace(n.Input(i))
 	if o == nil || !o.Trouble.None() || k.of[o.Base] == nil {

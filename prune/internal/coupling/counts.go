@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A counts is a Reshape or Expand whose target may be computed from numbers of channels, and the axis of the target that has channels, -1 where
-// none has.
+// A counts is a Reshape or Expand whose target may be computed from numbers of channels, and the axis of the target
+// that has channels, -1 where none has.
 type counts struct {
 	node *ir.Node
 	*target
@@ -64,8 +64,8 @@ func (p *propagation) repeats(us, once []Channel, times int) bool {
 	return true
 }
 
-// onlyTargets reports whether an item of a vector v of the given length, or any item if that is negative, is used for nothing but sizes of targets that are
-// known.
+// onlyTargets reports whether an item of a vector v of the given length, or any item if that is negative, is used for
+// nothing but sizes of targets that are known.
 func (p *propagation) onlyTargets(v *ir.Value, item, length int, seen map[*ir.Value]bool) bool {
 	if seen[v] {
 		return true

@@ -23,8 +23,8 @@ type Skipped struct {
 	Reason pass.Reason
 }
 
-// A Source is a constant that makes channels: the filters of a convolution, the matrix of a linear layer. A consumer is one that multiplies
-// channels, at the indices of another axis.
+// A Source is a constant that makes channels: the filters of a convolution, the matrix of a linear layer. A consumer is
+// one that multiplies channels, at the indices of another axis.
 type Source struct {
 	Value    *ir.Value
 	Node     *ir.Node

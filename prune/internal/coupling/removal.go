@@ -49,7 +49,8 @@ func (p *Plan) Sources() []Source { return p.withClasses(p.sources) }
 // Consumers are the constants that channels are multiplied by, with their classes.
 func (p *Plan) Consumers() []Source { return p.withClasses(p.consumers) }
 
-// Axes are the axes of values and constants that hold channels, each as its classes: one that loses all of them has no element left.
+// Axes are the axes of values and constants that hold channels, each as its classes: one that loses all of them has no
+// element left.
 func (p *Plan) Axes() [][]Channel {
 	var all [][]Channel
 	add := func(us []Channel) {
@@ -169,8 +170,8 @@ func (ch *channelMap) onRemoval(us []Channel, do func(*removal)) {
 	})
 }
 
-// Remove removes classes of channels from the graph: it changes attributes, shapes among the constants, and the types of
-// values. It returns the indices to keep of each constant; the caller sets the payloads.
+// Remove removes classes of channels from the graph: it changes attributes, shapes among the constants, and the types
+// of values. It returns the indices to keep of each constant; the caller sets the payloads.
 func (p *Plan) Remove(pruned map[Channel]bool) []Kept {
 	r := &removal{p.channelMap, pruned}
 	before := make([]*ir.Tensor, len(p.order))

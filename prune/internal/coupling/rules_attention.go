@@ -31,8 +31,8 @@ func (ch *channelMap) headClasses() map[Channel]bool {
 	return classes
 }
 
-// isCache reports whether a value has an axis of heads, before that of their channels: one of keys or values, which loses heads also where it is an
-// input or output of the model.
+// isCache reports whether a value has an axis of heads, before that of their channels: one of keys or values, which
+// loses heads also where it is an input or output of the model.
 func (ch *channelMap) isCache(classes map[Channel]bool, a *axis) bool {
 	return a.at <= -2 && ch.isHeads(classes, a.channels)
 }
@@ -71,7 +71,8 @@ type attentionNode struct {
 	node *ir.Node
 }
 
-// headsOf are the heads of input i: blocks of channels on the last axis, or the channels on the axis before the last two. Nil where there are none.
+// headsOf are the heads of input i: blocks of channels on the last axis, or the channels on the axis before the last
+// two. Nil where there are none.
 func (x *attentionNode) headsOf(i int, count int64) []Channel {
 	a := x.in(x.node, i)
 	if a == nil || count < 1 {
@@ -90,7 +91,8 @@ func (x *attentionNode) headsOf(i int, count int64) []Channel {
 // heads are the query heads and key and value heads of an attention.
 type heads struct{ query, key, value []Channel }
 
-// join couples each key and value head with the query heads that use it. It returns false where their numbers do not fit.
+// join couples each key and value head with the query heads that use it. It returns false where their numbers do not
+// fit.
 func (x *attentionNode) join(h heads) bool {
 	if len(h.query) == 0 || len(h.key) == 0 || len(h.key) != len(h.value) || len(h.query)%len(h.key) != 0 {
 		return false
@@ -132,8 +134,8 @@ func (x *attentionNode) setOutput(i, at int, us []Channel) {
 	}
 }
 
-// caches gives channels to the inputs of the graph that may have past keys or values: those of at least four axes that an attention, or Concat
-// after other movements, reads.
+// caches gives channels to the inputs of the graph that may have past keys or values: those of at least four axes that
+// an attention, or Concat after other movements, reads.
 func (p *propagation) caches(g *ir.Graph) {
 	for _, v := range g.Inputs {
 		dims, _ := p.inferred.Of(v)

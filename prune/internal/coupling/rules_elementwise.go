@@ -29,7 +29,8 @@ func elementwise(p *propagation, n *ir.Node) {
 	}
 }
 
-// resolve gives sizes of v that are not known those of the input with most channels, as masks and biases are broadcast to it.
+// resolve gives sizes of v that are not known those of the input with most channels, as masks and biases are broadcast
+// to it.
 func (p *propagation) resolve(n *ir.Node, v *ir.Value, lead *axis) {
 	i := slices.IndexFunc(n.Inputs(), func(x *ir.Value) bool { return x != nil && p.axes[x] == lead })
 	if i < 0 || v == nil {
@@ -46,7 +47,8 @@ func (p *propagation) resolve(n *ir.Node, v *ir.Value, lead *axis) {
 	}
 }
 
-// resolveBroadcast gives n's outputs the sizes that follow from inputs without channels, some of which are resolved, such as those of masks.
+// resolveBroadcast gives n's outputs the sizes that follow from inputs without channels, some of which are resolved,
+// such as those of masks.
 func (p *propagation) resolveBroadcast(n *ir.Node) {
 	dims, resolved := []ir.Dim{}, false
 	for _, v := range n.Inputs() {

@@ -25,8 +25,8 @@ func flatten(p *propagation, n *ir.Node) {
 	}
 }
 
-// merged are the channels of an axis that merges before × channels × after. An unknown size follows from the width that a
-// consumer expects. It is nil, and the channels are kept, where sizes are not known.
+// merged are the channels of an axis that merges before × channels × after. An unknown size follows from the width that
+// a consumer expects. It is nil, and the channels are kept, where sizes are not known.
 func (p *propagation) merged(n *ir.Node, channels []Channel, before, after []ir.Dim) []Channel {
 	b, okB := product(before)
 	e, okE := product(after)

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// reshape keeps the channels' axis, merges it with others, or splits it into blocks of channels, such as the heads of an attention.
+// reshape keeps the channels' axis, merges it with others, or splits it into blocks of channels, such as the heads of
+// an attention.
 func reshape(p *propagation, n *ir.Node) {
 	a, at, _, ok := p.axisOf(n)
 	t := p.target(n)
@@ -35,7 +36,8 @@ type reshaping struct {
 	channels []Channel
 }
 
-// regroup finds the axis of the output that has the channels: the last one that is possible. It returns false where there is none.
+// regroup finds the axis of the output that has the channels: the last one that is possible. It returns false where
+// there is none.
 func (m *reshaping) regroup() bool {
 	for to := len(m.to) - 1; to >= 0; to-- {
 		if m.keepAxis(to) || m.splitAxis(to) || m.mergeAxes(to) {
@@ -54,7 +56,8 @@ func (m *reshaping) keepAxis(to int) bool {
 	return true
 }
 
-// splitAxis divides the channels into blocks, one for each index of axis to. Of three factors the one that is 3 counts query, key and value.
+// splitAxis divides the channels into blocks, one for each index of axis to. Of three factors the one that is 3 counts
+// query, key and value.
 func (m *reshaping) splitAxis(to int) bool {
 	end, size := to, int64(1)
 	for end < len(m.to) && m.to[end].Known() && size < int64(len(m.channels)) {
@@ -72,7 +75,8 @@ func (m *reshaping) splitAxis(to int) bool {
 	return true
 }
 
-// splitBlocks joins the channels of each of so many blocks of equal length, and makes the blocks the channels of axis to.
+// splitBlocks joins the channels of each of so many blocks of equal length, and makes the blocks the channels of axis
+// to.
 func (m *reshaping) splitBlocks(to, count, each int) {
 	blocks := m.blocks(m.channels, count, each)
 	m.splits = append(m.splits, blockSplit{m.node, blocks})
@@ -111,7 +115,8 @@ func (m *reshaping) mergeUnknown() bool {
 	return true
 }
 
-// mergeOuter merges the channels' axis, or the blocks that the next axis of the output leaves, with outer axes of unknown size: batch and heads.
+// mergeOuter merges the channels' axis, or the blocks that the next axis of the output leaves, with outer axes of
+// unknown size: batch and heads.
 func (m *reshaping) mergeOuter() bool {
 	for to := range m.to {
 		switch {
@@ -165,7 +170,8 @@ func (m *reshaping) reshapedOuter(to int, channels []Channel) {
 	m.axes[m.node.Outputs[0]].outer = true
 }
 
-// resized updates the number of channels on axis at of a target, and records the numbers of channels from which the target is computed.
+// resized updates the number of channels on axis at of a target, and records the numbers of channels from which the
+// target is computed.
 func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel) {
 	p.resolved[n.Outputs[0]] = t.to
 	if t.complete {
@@ -181,7 +187,8 @@ func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel)
 	p.onRemoval(channels, func(k *removal) { p.write(n, t.places[at], int64(len(k.left(channels)))) })
 }
 
-// isFixed reports whether an element of a shape is computed, but not from a number of channels, with which it would follow.
+// isFixed reports whether an element of a shape is computed, but not from a number of channels, with which it would
+// follow.
 func isFixed(p *propagation, e size) bool {
 	a := p.axes[e.of]
 	return e == unknownSize || e.of != nil && (a == nil || len(p.dims(e.of))+a.at != e.axis)
@@ -227,8 +234,8 @@ type target struct {
 	complete bool     // all elements are known
 }
 
-// aligned reports whether axes from until end of the input have the same elements as to until toEnd of the output, if their numbers are
-// equal: the axes before them have, or those after them.
+// aligned reports whether axes from until end of the input have the same elements as to until toEnd of the output, if
+// their numbers are equal: the axes before them have, or those after them.
 func (t *target) aligned(from, end, to, toEnd int) bool {
 	return t.leads(from, to) || t.trails(end, toEnd)
 }

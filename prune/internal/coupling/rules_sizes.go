@@ -223,7 +223,8 @@ func (p *propagation) sizeOf(e size) (d ir.Dim, given int64) {
 	return ir.Dim{N: -1}, 0
 }
 
-// origin is the first value whose axis at, counted from the end, has the size of that of v, as operators with constants keep it.
+// origin is the first value whose axis at, counted from the end, has the size of that of v, as operators with constants
+// keep it.
 func (s shapes) origin(v *ir.Value, at int) *ir.Value {
 	first := v
 	for n := v.Producer(); n != nil; n = v.Producer() {
@@ -241,7 +242,8 @@ func (s shapes) origin(v *ir.Value, at int) *ir.Value {
 	return v
 }
 
-// keeps is the input of n whose axis at, counted from the end, has the size of that of the outputs; -1 where none is known to have.
+// keeps is the input of n whose axis at, counted from the end, has the size of that of the outputs; -1 where none is
+// known to have.
 func (s shapes) keeps(n *ir.Node, at int) int {
 	f := operator.Of(n)
 	switch {

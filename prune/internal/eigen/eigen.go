@@ -52,8 +52,8 @@ func scale(a []float64) int {
 	return exp
 }
 
-// tiny is negligible compared with a largest element of one, as it is below the rounding error; relative accuracy of graded
-// matrices is not required.
+// tiny is negligible compared with a largest element of one, as it is below the rounding error; relative accuracy of
+// graded matrices is not required.
 const tiny = 1e-17
 
 // A tridiagonal is a matrix of three diagonals, and the reflections that made it.

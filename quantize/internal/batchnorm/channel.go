@@ -57,7 +57,8 @@ func (f *folder) normalization(ctx context.Context, n *ir.Node) (a channelAffine
 	return a, none, nil
 }
 
-// notInference is the reason why a BatchNormalization of any opset does not apply its running means and variances by channel.
+// notInference is the reason why a BatchNormalization of any opset does not apply its running means and variances by
+// channel.
 func notInference(n *ir.Node) pass.Reason {
 	if reason := pass.FromCaller(n); !reason.None() {
 		return reason

@@ -16,8 +16,8 @@ type Unfolded struct {
 	Reason    pass.Reason
 }
 
-// Fold folds all BatchNormalizations of the model, and Mul and Add by channel: it adds ledger rows of changed weights and returns the
-// BatchNormalizations that it did not fold.
+// Fold folds all BatchNormalizations of the model, and Mul and Add by channel: it adds ledger rows of changed weights
+// and returns the BatchNormalizations that it did not fold.
 func Fold(ctx context.Context, s *pass.Step) ([]Unfolded, error) {
 	f := &folder{step: s, Editor: rescale.New(s)}
 	err := f.each(ctx, f.node)
@@ -70,7 +70,8 @@ func (f *folder) node(ctx context.Context, n *ir.Node) error {
 	return nil
 }
 
-// normalize folds a BatchNormalization into the previous layer, else into the next one, or returns the reason why it cannot.
+// normalize folds a BatchNormalization into the previous layer, else into the next one, or returns the reason why it
+// cannot.
 func (f *folder) normalize(ctx context.Context, n *ir.Node, a channelAffine) (reason pass.Reason, err error) {
 	l, reason := f.layerBefore(n, n.Input(0))
 	if reason.None() {
@@ -168,8 +169,8 @@ func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer,
 	return none, nil
 }
 
-// pads reports whether a convolution reads, or may read, beyond its input. ConvTranspose has incomplete windows at its borders,
-// too.
+// pads reports whether a convolution reads, or may read, beyond its input. ConvTranspose has incomplete windows at its
+// borders, too.
 func pads(n *ir.Node) bool {
 	auto := n.Attr("auto_pad")
 	switch {

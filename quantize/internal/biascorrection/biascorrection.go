@@ -38,9 +38,9 @@ type layer struct {
 	shift    []float64 // mean quantization error of each output channel
 }
 
-// correct subtracts the mean quantization error of outputs from biases: the weight's error times the input's mean (Nagel et al.,
-// Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019, section 4.2), which is measured on
-// calibration samples. It runs before weights are replaced, with the restored ones.
+// correct subtracts the mean quantization error of outputs from biases: the weight's error times the input's mean
+// (Nagel et al., Data-Free Quantization Through Weight Equalization and Bias Correction, ICCV 2019, section 4.2), which
+// is measured on calibration samples. It runs before weights are replaced, with the restored ones.
 func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[*ir.Value]*ir.Tensor) error {
 	e := rescale.New(s)
 	of := map[*rescale.Layer]*layer{}

@@ -46,8 +46,8 @@ type finder struct {
 	each     []int64
 }
 
-// follow visits the consumers of v, depth first; it returns the reason if not all are layers. Chains may be as long as the graph, so that it
-// does not recurse.
+// follow visits the consumers of v, depth first; it returns the reason if not all are layers. Chains may be as long as
+// the graph, so that it does not recurse.
 func (f *finder) follow(v *ir.Value, each int64) pass.Reason {
 	var pending []ir.Use
 	for v != nil || len(pending) > 0 {
@@ -97,8 +97,8 @@ func (f *finder) use(u ir.Use, each int64) (*ir.Value, pass.Reason) {
 	return nil, pass.Reason{}
 }
 
-// isHomogeneous reports whether n passes factors of channels on. Pooling does for channels on axis 1 of a spatial value; a view may move
-// them to another axis.
+// isHomogeneous reports whether n passes factors of channels on. Pooling does for channels on axis 1 of a spatial
+// value; a view may move them to another axis.
 func (f *finder) isHomogeneous(n *ir.Node) bool {
 	facts := operator.Of(n)
 	return facts.Homogeneous && (facts.Elementwise != operator.NotElementwise || f.spatial && facts.PerChannel)

@@ -55,8 +55,8 @@ func (d *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 	return d.rewrite(ctx, s, taken)
 }
 
-// rewrite stores the weights and replaces their consumers in the order of nodes, so that shared nodes are before the first
-// product.
+// rewrite stores the weights and replaces their consumers in the order of nodes, so that shared nodes are before the
+// first product.
 func (d *Quantizer) rewrite(ctx context.Context, step *pass.Step, ws []*weights.Weight) error {
 	groups, err := d.mergeEqual(ctx, step, ws)
 	if err != nil {
@@ -175,8 +175,8 @@ func (d *Quantizer) choose(ctx context.Context, s *pass.Step) ([]*weights.Weight
 	})
 }
 
-// mirror mirrors consumers with the weight on the left if it is asymmetric, and if the activation is a vector: ONNX Runtime fuses
-// a bias as if it were along B's columns.
+// mirror mirrors consumers with the weight on the left if it is asymmetric, and if the activation is a vector: ONNX
+// Runtime fuses a bias as if it were along B's columns.
 func (d *Quantizer) mirror(w *weights.Weight) {
 	for _, s := range w.Consumers {
 		if s.Side != weights.Left || len(s.Shape) != 2 {

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// skipOthers adds ledger rows of weights without products, where there is a more specific reason than an unsupported operator.
+// skipOthers adds ledger rows of weights without products, where there is a more specific reason than an unsupported
+// operator.
 func skipOthers(s *pass.Step, taken []*weights.Weight) {
 	sited := map[*ir.Value]bool{}
 	for _, w := range taken {

@@ -25,8 +25,8 @@ type activationRange struct {
 // rangeMargin is the fraction of the type's range that samples may use: other inputs have somewhat larger activations.
 const rangeMargin = 0.5
 
-// measureActivations finds the activations close to, or beyond, the end of the type's range. They and the nodes around them stay
-// float32.
+// measureActivations finds the activations close to, or beyond, the end of the type's range. They and the nodes around
+// them stay float32.
 func (x *graphConversion) measureActivations(ctx context.Context) error {
 	switch {
 	case x.Data == nil: // the range is that of float32
@@ -65,8 +65,8 @@ func (r *activationRange) observe(ctx context.Context, s *pass.Step, d *calibrat
 	})
 }
 
-// magnitude is the bits of the maximum magnitude, without constants that represent infinity in masked values. A number that is not finite is
-// out of every range.
+// magnitude is the bits of the maximum magnitude, without constants that represent infinity in masked values. A number
+// that is not finite is out of every range.
 func (r *activationRange) magnitude(v *ir.Value, x []float32) uint32 {
 	most := kernel.AbsMaxBits(x)
 	if most < maskBits || !r.masked[v] {
@@ -109,8 +109,8 @@ func (r *activationRange) of(v *ir.Value) string {
 	return fmt.Sprintf("maximum magnitude %g on the samples, range of %s ±%g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
 }
 
-// passesFill reports whether the output of n represents infinity where an input does: n moves, selects or casts elements, adds to them, or
-// multiplies or negates them.
+// passesFill reports whether the output of n represents infinity where an input does: n moves, selects or casts
+// elements, adds to them, or multiplies or negates them.
 func passesFill(n *ir.Node) bool {
 	f := operator.Of(n)
 	switch {

@@ -33,7 +33,8 @@ func (o outOfRange) Run(ctx context.Context, s *pass.Step) error {
 	return x.rewrite(ctx)
 }
 
-// An activation out of range, also an output of a subgraph or one that a loop carries, stays float32, and the model is valid.
+// An activation out of range, also an output of a subgraph or one that a loop carries, stays float32, and the model is
+// valid.
 func TestActivationsOutOfRangeAroundSubgraphs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many models: left to runs without -short")
@@ -79,8 +80,8 @@ func changed(rows []pass.Row) bool {
 	return false
 }
 
-// Branches of testdata/outer_constant.onnx, which a fuzzer made of fixtures/subgraph_if_outer.onnx, return a constant of the main graph: it
-// is read through a Cast where the branch returns float32.
+// Branches of testdata/outer_constant.onnx, which a fuzzer made of fixtures/subgraph_if_outer.onnx, return a constant
+// of the main graph: it is read through a Cast where the branch returns float32.
 func TestConstantThatABranchReturns(t *testing.T) {
 	m, e := quanttest.Open(t, "testdata/outer_constant.onnx"), ir.NewEval(t.TempDir())
 	defer e.Close()

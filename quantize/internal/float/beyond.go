@@ -11,15 +11,17 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// maskLimit is the fraction of the range that constants that represent infinity have in masks: large enough that what they are added to is
-// lost in rounding, as in float32, and small enough that the sum with scores does not exceed the range.
+// maskLimit is the fraction of the range that constants that represent infinity have in masks: large enough that what
+// they are added to is lost in rounding, as in float32, and small enough that the sum with scores does not exceed the
+// range.
 const maskLimit = 3. / 4
 
-// largeFraction is the fraction of the range from which on constants may make a value exceed it: sums and products of a few of them do.
+// largeFraction is the fraction of the range from which on constants may make a value exceed it: sums and products of a
+// few of them do.
 const largeFraction = 1. / 16
 
-// limitOf is the magnitude to which v is clamped before it is cast to 16 bits; 0 if no constant makes it larger than the type's range. A mask
-// is added to other values in 16 bits.
+// limitOf is the magnitude to which v is clamped before it is cast to 16 bits; 0 if no constant makes it larger than
+// the type's range. A mask is added to other values in 16 bits.
 func (x *graphConversion) limitOf(v *ir.Value) float32 {
 	switch {
 	case !x.beyond[v]:
@@ -65,7 +67,8 @@ func (x *graphConversion) isMask(v *ir.Value, visited map[*ir.Value]bool) bool {
 	return true
 }
 
-// fillLimit is the magnitude to which v, a constant that represents infinity, is clamped: as a bound it must not change numbers of the type.
+// fillLimit is the magnitude to which v, a constant that represents infinity, is clamped: as a bound it must not change
+// numbers of the type.
 func (x *graphConversion) fillLimit(v *ir.Value) float32 {
 	for _, u := range pass.LeafUses(v) {
 		if f := operator.Of(u.Node); f.Clamps || f.Move == operator.Compares {
@@ -75,7 +78,8 @@ func (x *graphConversion) fillLimit(v *ir.Value) float32 {
 	return x.largest * maskLimit
 }
 
-// keepProducts keeps products with v, a constant that represents infinity, in float32: other factors need not be 0 or 1.
+// keepProducts keeps products with v, a constant that represents infinity, in float32: other factors need not be 0 or
+// 1.
 func (x *graphConversion) keepProducts(v *ir.Value) {
 	for _, u := range pass.LeafUses(v) {
 		if operator.Of(u.Node).Affine == operator.Factor && x.keptFloat[u.Node].None() {
@@ -84,8 +88,8 @@ func (x *graphConversion) keepProducts(v *ir.Value) {
 	}
 }
 
-// keepSums keeps sums of several values that are computed from large constants in float32, whose result is clamped: each of them is clamped to a part of the
-// range, but two masks of one position exceed it.
+// keepSums keeps sums of several values that are computed from large constants in float32, whose result is clamped:
+// each of them is clamped to a part of the range, but two masks of one position exceed it.
 func (x *graphConversion) keepSums() {
 	masked := x.maskedValues()
 	large := func(v *ir.Value) bool { return x.beyond[v] || masked[v] || x.fills[v] }
@@ -109,7 +113,8 @@ func (x *graphConversion) keepSums() {
 	x.propagate()
 }
 
-// markInteger marks v if it is a small constant of integers beyond the type's range, from which masks are computed as well.
+// markInteger marks v if it is a small constant of integers beyond the type's range, from which masks are computed as
+// well.
 func (x *graphConversion) markInteger(v *ir.Value) {
 	if v.Const.DType != ir.Int64 && v.Const.DType != ir.Int32 || v.Const.Elems() > maxSmallConst {
 		return

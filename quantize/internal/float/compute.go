@@ -207,8 +207,8 @@ func (x *graphConversion) form(v *ir.Value) pass.Form {
 	return x.lookup
 }
 
-// replaceConstant connects the consumers of v to the 16-bit constant; float32 consumers keep v if it is small, or read the
-// constant through a Cast.
+// replaceConstant connects the consumers of v to the 16-bit constant; float32 consumers keep v if it is small, or read
+// the constant through a Cast.
 func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 	before, consumers := v.Const, pass.Consumers(v)
 	keeps := v.Const.Elems() <= maxSmallConst

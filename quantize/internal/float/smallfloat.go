@@ -189,7 +189,8 @@ func (s *storedSmallFloat) dense(v *ir.Value) *ir.Value {
 	return s.weight
 }
 
-// products are the uses of v that are no lookups, if all of these are products whose columns the scales of e can multiply; nil otherwise.
+// products are the uses of v that are no lookups, if all of these are products whose columns the scales of e can
+// multiply; nil otherwise.
 func products(v *ir.Value, e spec.SmallFloatEncoding, lookups []*weights.Consumer) []*weights.Consumer {
 	f, cast := e.(*spec.Float8Encoding)
 	if !cast || v.Const.DType != ir.Float || len(v.Const.Shape) != 2 {
@@ -228,8 +229,8 @@ func (s *storedSmallFloat) floats() *ir.Value {
 	return s.cast
 }
 
-// lookUp replaces a lookup in a table by one of quantized values and of scales. Runtimes look up no 8-bit floats, and would fold their Cast: so those
-// of a table are bytes, whose numbers are looked up. Products need the floats anyway.
+// lookUp replaces a lookup in a table by one of quantized values and of scales. Runtimes look up no 8-bit floats, and
+// would fold their Cast: so those of a table are bytes, whose numbers are looked up. Products need the floats anyway.
 func (s *storedSmallFloat) lookUp(r *rewrite.Rewriter, c *weights.Consumer, table ir.Spec) {
 	g, at := c.Node.Graph(), c.Node
 	rows := func(of *ir.Value) *ir.Value { return g.Insert(at, "Gather", []*ir.Value{of, c.Activation()}) }

@@ -129,7 +129,8 @@ func (h *storedHalf) widened() *ir.Value {
 	return h.cast
 }
 
-// replace replaces v, which has equal values, by h. Rows that are looked up are widened once they are: runtimes would fold the Cast of the table.
+// replace replaces v, which has equal values, by h. Rows that are looked up are widened once they are: runtimes would
+// fold the Cast of the table.
 func (h *storedHalf) replace(s *pass.Step, r *rewrite.Rewriter, v *ir.Value, note pass.Reason) {
 	before, consumers := v.Const, pass.Consumers(v)
 	row := h.row(v, note)

@@ -14,7 +14,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/spec"
 )
 
-// Bound is what the stored weight must hold: every element has the nearest entry of its codebook, whatever the codebook and the scale are.
+// Bound is what the stored weight must hold: every element has the nearest entry of its codebook, whatever the codebook
+// and the scale are.
 func (e *encoding) Bound() *pass.Bound {
 	if e.Vector > 1 {
 		return e.vectorBound()
@@ -149,7 +150,8 @@ func (c *nearestCheck) add(x []float32, y [][]float32) string {
 	return ""
 }
 
-// vectorBound is that of vectors of elements: no other entry is nearer. Some entries are tried, those of indices whose bits are in equal bytes.
+// vectorBound is that of vectors of elements: no other entry is nearer. Some entries are tried, those of indices whose
+// bits are in equal bytes.
 func (e *encoding) vectorBound() *pass.Bound {
 	return &pass.Bound{
 		Of: e.weight,

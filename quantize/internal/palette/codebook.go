@@ -16,8 +16,8 @@ type codebook struct {
 	vectors *vectors         // of vectors, which have none of the tables above
 }
 
-// steps find entries without a search: those that are nearest to the middle of each of equal intervals from -1 to 1. A value near a limit
-// may have the entry on its other side.
+// steps find entries without a search: those that are nearest to the middle of each of equal intervals from -1 to 1. A
+// value near a limit may have the entry on its other side.
 type steps [numSteps]byte
 
 const numSteps = 1 << 12
@@ -77,7 +77,8 @@ func (c *codebook) nearest(v float32) int {
 	return i
 }
 
-// assign writes the indices of the entries that are nearest to the values of each block of x relative to its scale, to dst.
+// assign writes the indices of the entries that are nearest to the values of each block of x relative to its scale, to
+// dst.
 func (c *codebook) assign(dst []byte, x []float32, scales []byte, block int) {
 	if c.kernel != nil {
 		c.kernel.Nearest(dst, x, scales, block)

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// codebooks finds the codebooks of a weight, those of a panel of neighbouring groups at a time, from samples of its values.
+// codebooks finds the codebooks of a weight, those of a panel of neighbouring groups at a time, from samples of its
+// values.
 type codebooks struct {
 	trainer
 	importance *importance
@@ -24,7 +25,8 @@ type codebooks struct {
 const (
 	// panelElems is about the number of elements in memory while codebooks are found.
 	panelElems = 1 << 19
-	// sampleElems is about the number of elements that codebooks of up to 16 entries are found from; more entries need more.
+	// sampleElems is about the number of elements that codebooks of up to 16 entries are found from; more entries need
+	// more.
 	sampleElems = 1 << 15
 	// runElems is about the number of consecutive elements of a sample.
 	runElems = 1 << 10
@@ -70,7 +72,8 @@ func (c *codebooks) read(v values, first int64) error {
 	return nil
 }
 
-// at is the codebook of element i, and the first element after i that may have another one; elements after the last have its codebook.
+// at is the codebook of element i, and the first element after i that may have another one; elements after the last
+// have its codebook.
 func (c *codebooks) at(i int64) (*codebook, int64, error) {
 	if i >= c.Elems {
 		book, _, err := c.at(c.Elems - 1)
@@ -91,7 +94,8 @@ func (c *codebooks) at(i int64) (*codebook, int64, error) {
 	return c.all[g-c.from], end, nil
 }
 
-// trainPanel finds the codebooks of the groups after the last ones. With one run of elements each, earlier groups are not needed any more.
+// trainPanel finds the codebooks of the groups after the last ones. With one run of elements each, earlier groups are
+// not needed any more.
 func (c *codebooks) trainPanel() error {
 	rows, limit := c.sampledRows()
 	n := min(c.Groups-c.to, max(1, panelElems/max(1, rows*c.Inner)))

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// About the file size of the nodes of one weight and their small constants, of nodes for each of the cases of more, of the table of
-// scales, which weights share, and of a tensor without its elements.
+// About the file size of the nodes of one weight and their small constants, of nodes for each of the cases of more, of
+// the table of scales, which weights share, and of a tensor without its elements.
 const nodeBytes, moreBytes, scaleTableBytes, tensorBytes = 450, 150, 560, 40
 
 // A stored is a weight whose indices, codebooks and scales are constants of the model.
@@ -137,8 +137,9 @@ func (e *emitter) bytes(st *stored) *ir.Value {
 	return st.folded(e.Step).cast(bytes, ir.Int32)
 }
 
-// table are the entries of the indices of each byte. Elements are found by a lookup of whole bytes in it: runtimes, which keep what folded nodes compute
-// until they have folded all, hold fewer tensors of the weight's size than with an index for each element.
+// table are the entries of the indices of each byte. Elements are found by a lookup of whole bytes in it: runtimes,
+// which keep what folded nodes compute until they have folded all, hold fewer tensors of the weight's size than with an
+// index for each element.
 func (e *emitter) table(st *stored) *ir.Value {
 	return st.folded(e.Step).node("Gather", st.parts[outCodebook].Value, e.bytes(st))
 }
@@ -178,7 +179,8 @@ func (e *emitter) offsets(l *Layout, shape ...int64) *ir.Value {
 	return e.integers(shape, first...)
 }
 
-// stretches are the positions of the stretches of rows. Those of the first ones are looked up, so that negative indices count from the last row.
+// stretches are the positions of the stretches of rows. Those of the first ones are looked up, so that negative indices
+// count from the last row.
 func (e *emitter) stretches(st *stored, rows *ir.Value) *ir.Value {
 	n, f := st.Row/st.stretch(), st.folded(e.Step)
 	first := f.node("Reshape", f.node("Range", f.number(0), f.number(st.Elems/st.stretch()), f.number(n)), f.dims(-1, 1))
@@ -199,7 +201,8 @@ func (e *emitter) stretchOffsets(st *stored, at *ir.Value) *ir.Value {
 	return e.node("Gather", e.offsets(st.Layout, shape...), group)
 }
 
-// lookUp replaces a lookup in the table st by one of indices and of scales, of whose rows alone entries are found: runtimes would fold the whole table.
+// lookUp replaces a lookup in the table st by one of indices and of scales, of whose rows alone entries are found:
+// runtimes would fold the whole table.
 func (st *stored) lookUp(s *pass.Step, r *rewrite.Rewriter, c *weights.Consumer) {
 	e := &emitter{Step: s, g: c.Node.Graph(), at: c.Node}
 	at := c.Activation() // what is looked up: rows, or stretches of them

@@ -186,7 +186,8 @@ func (w *encoder) fill(v values, first int64) error {
 	return w.read(v.part(0, held), first)
 }
 
-// assign finds the scales of v, which begins at element i of the chunk and at first of the weight, and the entries of c that are nearest.
+// assign finds the scales of v, which begins at element i of the chunk and at first of the weight, and the entries of c
+// that are nearest.
 func (w *encoder) assign(c *codebook, v values, i, first int64) {
 	indices, block := w.indices[i/w.entry():][:int64(len(v.x))/w.entry()], int(w.Block)
 	var scales []byte

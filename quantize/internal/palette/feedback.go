@@ -2,8 +2,9 @@ package palette
 
 import "github.com/mcompress/mcompress/internal/kernel"
 
-// outputs are the output channels of a weight whose inputs have a common mean, which multiplies the sum of the errors of a channel. Its
-// elements are rows × channels × run; those of all rows and runs of a channel are summed. Without error feedback there are none.
+// outputs are the output channels of a weight whose inputs have a common mean, which multiplies the sum of the errors
+// of a channel. Its elements are rows × channels × run; those of all rows and runs of a channel are summed. Without
+// error feedback there are none.
 type outputs struct{ rows, channels, run int64 }
 
 // outputsOf are those of the last adjacent axes of a shape that are of outputs.
@@ -57,7 +58,8 @@ func (a *balancer) assign(c *kernel.Codebook, indices []byte, x []float32, scale
 	}
 }
 
-// part assigns elements from i on, which is element at of the weight, and returns their number: whole blocks of a row or run, or one element.
+// part assigns elements from i on, which is element at of the weight, and returns their number: whole blocks of a row
+// or run, or one element.
 func (a *balancer) part(c *kernel.Codebook, indices []byte, b kernel.Blocks, i, at int64) int64 {
 	o, size := a.outputs, int64(b.Size)
 	channel, left := o.at(at)

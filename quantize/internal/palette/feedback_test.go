@@ -34,7 +34,8 @@ func restored(t *testing.T, e *encoding, x []float32) []float32 {
 	return got
 }
 
-// The errors of an output's elements cancel, whatever the layout, also where rows and runs are no whole blocks; zeros stay zeros.
+// The errors of an output's elements cancel, whatever the layout, also where rows and runs are no whole blocks; zeros
+// stay zeros.
 func TestFeedback(t *testing.T) {
 	for _, tt := range []struct {
 		shape []int64

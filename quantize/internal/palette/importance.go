@@ -10,8 +10,9 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// An importance weights the squared errors of elements by the mean square of the input channel that they are multiplied with: the output
-// error without correlations of inputs (SqueezeLLM, Kim et al., ICML 2024, weights by the Hessian's diagonal).
+// An importance weights the squared errors of elements by the mean square of the input channel that they are multiplied
+// with: the output error without correlations of inputs (SqueezeLLM, Kim et al., ICML 2024, weights by the Hessian's
+// diagonal).
 type importance struct {
 	layer   *rescale.Layer
 	squares []float64 // of each input channel

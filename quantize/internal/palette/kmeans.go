@@ -9,8 +9,9 @@ import (
 // A point is a value with a weight: one or several elements.
 type point struct{ value, weight float64 }
 
-// kmeans returns the k centroids, ascending, that minimize the weighted squared error of points, which are ascending. It is exact: dynamic
-// programming over the first point of each cluster, which grows with the last one, in O(k·n·log n) (Wang and Song, Ckmeans.1d.dp, 2011).
+// kmeans returns the k centroids, ascending, that minimize the weighted squared error of points, which are ascending.
+// It is exact: dynamic programming over the first point of each cluster, which grows with the last one, in O(k·n·log n)
+// (Wang and Song, Ckmeans.1d.dp, 2011).
 func kmeans(points []point, k int) []float64 {
 	c := newCosts(points)
 	if len(points) <= k {
@@ -86,8 +87,9 @@ func (c *costs) few(k int) []float64 {
 	return centers
 }
 
-// layer computes next, the least errors of q+1 clusters of the first points, from last, those of q clusters, for ends from lo to hi by
-// divide and conquer: the first point of the last cluster is between from and to, and not before that of q clusters.
+// layer computes next, the least errors of q+1 clusters of the first points, from last, those of q clusters, for ends
+// from lo to hi by divide and conquer: the first point of the last cluster is between from and to, and not before that
+// of q clusters.
 func (c *costs) layer(last, next []float64, before, start []int32, lo, hi, from, to int) {
 	if lo > hi {
 		return

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weightonly"
 )
 
-// A Layout divides a weight into elements (o, g, i) of Outer × Groups × Inner, in the order of the file. Codebook g has the elements (·, g, ·).
+// A Layout divides a weight into elements (o, g, i) of Outer × Groups × Inner, in the order of the file. Codebook g has
+// the elements (·, g, ·).
 type Layout struct {
 	Entries              int   // of a codebook
 	Vector               int   // consecutive elements of an entry
@@ -18,7 +19,8 @@ type Layout struct {
 	Row                  int64    // elements of a row that is looked up; 0 if rows are not
 }
 
-// newLayout divides elements of shape into groups of channels along axis, or into runs of elements with axis -1. With size 0 there is one group.
+// newLayout divides elements of shape into groups of channels along axis, or into runs of elements with axis -1. With
+// size 0 there is one group.
 func newLayout(shape []int64, axis int, size, block int64, entries, vector int) *Layout {
 	l := &Layout{Entries: entries, Vector: vector, Block: block, Outer: 1, Groups: 1, Inner: (ir.Spec{Shape: shape}).Elems(), Index: ir.Uint8}
 	l.Elems = l.Inner
@@ -74,7 +76,8 @@ func (l *Layout) unit() (indices, bytes int64) {
 	return 4, 3
 }
 
-// padded is the number of elements whose indices are stored: whole units, whole blocks and, with several groups, whole ones.
+// padded is the number of elements whose indices are stored: whole units, whole blocks and, with several groups, whole
+// ones.
 func (l *Layout) padded() int64 {
 	n, _ := l.unit()
 	step, elems := l.step(n*l.entry()), l.Elems
@@ -84,7 +87,8 @@ func (l *Layout) padded() int64 {
 	return ceilDiv(elems, step) * step
 }
 
-// whole is the number of elements that are looked up: those that are stored, without the rest of a unit after whole groups.
+// whole is the number of elements that are looked up: those that are stored, without the rest of a unit after whole
+// groups.
 func (l *Layout) whole() int64 {
 	if l.Groups > 1 {
 		return l.Outer * l.Groups * l.Inner
@@ -107,7 +111,8 @@ func gcd(a, b int64) int64 {
 // rangeOpset is the first one that has Range, by which stretches are found.
 const rangeOpset = 11
 
-// setRow makes l that of a table of which rows of n elements are looked up. It reports whether there is a form for that.
+// setRow makes l that of a table of which rows of n elements are looked up. It reports whether there is a form for
+// that.
 func (l *Layout) setRow(n, opset int64) bool {
 	l.Row = n
 	if l.Elems > 0 && l.stretch() > 0 && (l.wholeRows() || opset >= rangeOpset) {
@@ -117,7 +122,8 @@ func (l *Layout) setRow(n, opset int64) bool {
 	return false
 }
 
-// stretch is the number of consecutive elements that lookups of rows find together, whole bytes within a row, a block and a group; 0 if there is none.
+// stretch is the number of consecutive elements that lookups of rows find together, whole bytes within a row, a block
+// and a group; 0 if there is none.
 func (l *Layout) stretch() int64 {
 	p := l.Row
 	if l.Block > 0 {
@@ -132,7 +138,8 @@ func (l *Layout) stretch() int64 {
 	return p
 }
 
-// wholeRows reports whether rows have indices and scales of their own, so that these are looked up like the rows themselves.
+// wholeRows reports whether rows have indices and scales of their own, so that these are looked up like the rows
+// themselves.
 func (l *Layout) wholeRows() bool {
 	return l.Groups == 1 && l.stretch() > 0 && (l.Block == 0 || l.Row%l.Block == 0)
 }

@@ -20,7 +20,8 @@ type Quantizer struct {
 	Entries int   // of a codebook: 4, 16, 64 or 256
 	Vector  int   // consecutive elements of an entry: 1, 2 or 4
 	Block   int64 // elements that share a scale; 0 without scales
-	// Channels is the number of output channels that share a codebook, Run that of consecutive elements; 0 for one codebook for the tensor.
+	// Channels is the number of output channels that share a codebook, Run that of consecutive elements; 0 for one
+	// codebook for the tensor.
 	Channels, Run int64
 	Samples       *calibrate.Data // of k-means weighted by importance; nil without
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Scales are stored as bytes: a sign and one of 127 magnitudes of equal ratios, of 15.75 octaves up to 1. Byte 0 is the scale 0. All weights
-// of a model share the table.
+// Scales are stored as bytes: a sign and one of 127 magnitudes of equal ratios, of 15.75 octaves up to 1. Byte 0 is the
+// scale 0. All weights of a model share the table.
 const (
 	scaleSign   = 0x80
 	largest     = 0x7f
@@ -51,8 +51,9 @@ func (r *scaler) magnitudes(dst []byte, x []float32, block int) {
 	kernel.BlockMagnitudes(dst, x, block, &r.limits)
 }
 
-// search replaces magnitudes, those of the largest elements of blocks of v, by the scales of least squared error with the entries of c, among
-// the nearest ones and of both signs. A scale of the other sign often fits better, as entries are not symmetric.
+// search replaces magnitudes, those of the largest elements of blocks of v, by the scales of least squared error with
+// the entries of c, among the nearest ones and of both signs. A scale of the other sign often fits better, as entries
+// are not symmetric.
 func (r *scaler) search(magnitudes []byte, v values, block int, c *codebook) {
 	if c.kernel != nil && v.important == nil {
 		c.kernel.SearchScale(magnitudes, v.x, block)

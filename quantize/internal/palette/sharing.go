@@ -69,8 +69,8 @@ func (e *encoding) writeScales(r io.ReaderAt, w io.Writer, first, n int64) error
 // restoreName names the computation of float weights of this layout.
 func (e *encoding) restoreName() string { return fmt.Sprintf("restore palette %+v", *e.Layout) }
 
-// derive returns the stored tensors. Those of a weight that was restored from tensors of the same layout, such as trained codebooks, are
-// these tensors: k-means would find other ones.
+// derive returns the stored tensors. Those of a weight that was restored from tensors of the same layout, such as
+// trained codebooks, are these tensors: k-means would find other ones.
 func (e *encoding) derive() []*ir.Tensor {
 	if o, ok := e.weight.Source.(ir.Output); ok && o.Of.Name == e.restoreName() {
 		return o.Of.In[:len(e.specs(""))]

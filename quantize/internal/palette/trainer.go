@@ -42,7 +42,8 @@ func (t *trainer) train(v values) *codebook {
 // intervals is the number of those that values are counted in.
 func (t *trainer) intervals() int { return min(max(64*t.Entries, 1024), 4096) }
 
-// rounded are entries as float32. With scales the largest magnitude is 1, so that no product exceeds the largest weight.
+// rounded are entries as float32. With scales the largest magnitude is 1, so that no product exceeds the largest
+// weight.
 func (t *trainer) rounded(entries []float64, pinned bool) *codebook {
 	if pinned {
 		at := 0
@@ -67,8 +68,8 @@ func (t *trainer) rounded(entries []float64, pinned bool) *codebook {
 	return newCodebook(c, scales)
 }
 
-// A fitting is a sample, in blocks, whose scales are fitted to entries and entries to scales. The error that counts is that of values times
-// scales: values have the square of their scale as weight.
+// A fitting is a sample, in blocks, whose scales are fitted to entries and entries to scales. The error that counts is
+// that of values times scales: values have the square of their scale as weight.
 type fitting struct {
 	*trainer
 	values

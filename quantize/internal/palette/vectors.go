@@ -8,8 +8,8 @@ import (
 	"sort"
 )
 
-// vectors are the entries of a codebook of vectors of consecutive elements (product quantization; Jégou et al., TPAMI 2011), ordered by
-// their first elements.
+// vectors are the entries of a codebook of vectors of consecutive elements (product quantization; Jégou et al., TPAMI
+// 2011), ordered by their first elements.
 type vectors struct {
 	size    int // of a vector
 	entries []float32
@@ -24,8 +24,8 @@ func newVectors(entries []float32, size int) *vectors {
 	return v
 }
 
-// nearest is the entry of least squared distance from x, the first one of equal ones, and that distance. It tries entries from the nearest
-// first element on, until first elements alone are farther away.
+// nearest is the entry of least squared distance from x, the first one of equal ones, and that distance. It tries
+// entries from the nearest first element on, until first elements alone are farther away.
 func (v *vectors) nearest(x []float32) (at int, least float64) {
 	least = math.Inf(1)
 	up := sort.SearchFloat64s(v.first, float64(x[0]))
@@ -99,7 +99,8 @@ func (c *cloud) kmeans(k int) *vectors {
 	return v
 }
 
-// seeds are vectors of the sample, each drawn with a probability proportional to its weighted squared distance from the ones before.
+// seeds are vectors of the sample, each drawn with a probability proportional to its weighted squared distance from the
+// ones before.
 func (c *cloud) seeds(k int) *vectors {
 	r := rand.New(rand.NewPCG(1, uint64(k)))
 	entries, left := make([]float32, 0, k*c.size), slices.Clone(c.weights)
@@ -159,7 +160,8 @@ func (c *cloud) ordered(entries []float32) *vectors {
 	return newVectors(slices.Concat(rows...), c.size)
 }
 
-// trainVectors finds the codebook of a sample of whole blocks: of their values relative to their scales, with the squares of these as weight.
+// trainVectors finds the codebook of a sample of whole blocks: of their values relative to their scales, with the
+// squares of these as weight.
 func (t *trainer) trainVectors(v values) *codebook {
 	v = v.padded(lcm(int64(t.Vector), max(1, t.Block)))
 	c := &cloud{size: t.Vector, x: slices.Clone(v.x), weights: make([]float64, len(v.x)/t.Vector)}

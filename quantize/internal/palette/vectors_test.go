@@ -46,7 +46,8 @@ func (c *cloud) errorOf(v *vectors) (sum float64) {
 	return sum / float64(len(c.x))
 }
 
-// With as many bits for each weight, vectors have smaller errors than numbers, and no iteration of k-means makes them larger.
+// With as many bits for each weight, vectors have smaller errors than numbers, and no iteration of k-means makes them
+// larger.
 func TestKMeansOfVectors(t *testing.T) {
 	last := math.Inf(1)
 	for size, k := range map[int]int{1: 4, 2: 16, 4: 256} {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// float32Reasons are the reasons of operators that are computed in float32. Many others have no float16 in their signature, or only for
-// some inputs: Resize's scales, NonMaxSuppression, DynamicQuantizeLinear.
+// float32Reasons are the reasons of operators that are computed in float32. Many others have no float16 in their
+// signature, or only for some inputs: Resize's scales, NonMaxSuppression, DynamicQuantizeLinear.
 var float32Reasons = map[operator.Precision]pass.Reason{
 	operator.Powers:         {Code: pass.FloatRange, Detail: "powers and sums"},
 	operator.Exponentials:   {Code: pass.FloatRange, Detail: "exponentials"},
@@ -19,8 +19,8 @@ var float32Reasons = map[operator.Precision]pass.Reason{
 	operator.Coordinates:    {Code: pass.FloatPrecision, Detail: "coordinates"},
 }
 
-// guard is the reason why n, an operator of ONNX, is computed in float32. ONNX Runtime makes no float16 random numbers and
-// identity matrices without a float16 input.
+// guard is the reason why n, an operator of ONNX, is computed in float32. ONNX Runtime makes no float16 random numbers
+// and identity matrices without a float16 input.
 func guard(n *ir.Node) pass.Reason {
 	f := operator.Of(n)
 	switch {
@@ -47,6 +47,6 @@ func keepsTypes(n *ir.Node) bool {
 	return found
 }
 
-// smallFactor is the maximum number of elements of a constant whose product with exact integers, such as positions or sizes,
-// stays float32: frequencies of rotary embeddings.
+// smallFactor is the maximum number of elements of a constant whose product with exact integers, such as positions or
+// sizes, stays float32: frequencies of rotary embeddings.
 const smallFactor = 1024

@@ -18,15 +18,16 @@ type Options struct {
 	Stays func(n *ir.Node) pass.Reason
 	// Far returns the reason why a value, its producer and its consumers are float32; may be nil.
 	Far func(v *ir.Value) pass.Reason
-	// Limit returns the magnitude to which a float32 value is clamped before it becomes narrow, as it may exceed the range of the type; 0
-	// for none. May be nil.
+	// Limit returns the magnitude to which a float32 value is clamped before it becomes narrow, as it may exceed the
+	// range of the type; 0 for none. May be nil.
 	Limit func(v *ir.Value) float32
 }
 
 // A Plan is the set of narrow values and of nodes that compute in the narrow type.
 type Plan struct {
 	Options
-	// Reasons maps nodes that are computed in float32 to the reason, from this package or the options. Its Node is empty.
+	// Reasons maps nodes that are computed in float32 to the reason, from this package or the options. Its Node is
+	// empty.
 	Reasons map[*ir.Node]pass.Reason
 
 	kinds  *kinds
@@ -210,8 +211,8 @@ func each(n *ir.Node, in, out opset.Params, do func(*ir.Value, opset.Param)) {
 	}
 }
 
-// narrows reports whether n, which may be narrow, is narrow: it is a product, one of its inputs is narrow, or all inputs are
-// constants.
+// narrows reports whether n, which may be narrow, is narrow: it is a product, one of its inputs is narrow, or all
+// inputs are constants.
 func (p *Plan) narrows(n *ir.Node) bool {
 	if n.Callee() != nil {
 		return true

@@ -39,8 +39,8 @@ func ownerInput(n *ir.Node, i int) int {
 	return i // Loop's own inputs are the number of iterations and the condition, two as well
 }
 
-// stateInput is the input of the body of n that holds the loop-carried value of n's output i, nil if that is no such value: states are the
-// last inputs of a Loop's body, and the first ones of a Scan's.
+// stateInput is the input of the body of n that holds the loop-carried value of n's output i, nil if that is no such
+// value: states are the last inputs of a Loop's body, and the first ones of a Scan's.
 func stateInput(n *ir.Node, body *ir.Graph, i int) *ir.Value {
 	first, states := 0, 0
 	switch {

@@ -62,7 +62,8 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	}
 }
 
-// correctedBias is the bias as floats: corrected by the mean error that the stored weight adds to outputs, if means are known.
+// correctedBias is the bias as floats: corrected by the mean error that the stored weight adds to outputs, if means are
+// known.
 func (k *biasEncoding) correctedBias() *ir.Tensor {
 	if k.means == nil {
 		return k.bias
@@ -174,8 +175,9 @@ func (k *biasEncoding) dequantized(parts []*ir.Tensor) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-// precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale represents. Such a
-// weight is skipped. It reports whether there are any: each time a node less is a layer, or one more is in float, so that there is an end.
+// precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale
+// represents. Such a weight is skipped. It reports whether there are any: each time a node less is a layer, or one more
+// is in float, so that there is an end.
 func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
 	if !step.Env.Precheck {
 		return false, nil

@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// correct subtracts the mean quantization error of the layer's outputs from the bias b: the sum over inputs of the weight's error
-// times the input's mean (Nagel et al.: Data-Free Quantization Through Weight Equalization and Bias Correction, 2019,
-// arXiv:1906.04721, section 4.2; the means are measured here). in are scales, weight and zero points.
+// correct subtracts the mean quantization error of the layer's outputs from the bias b: the sum over inputs of the
+// weight's error times the input's mean (Nagel et al.: Data-Free Quantization Through Weight Equalization and Bias
+// Correction, 2019, arXiv:1906.04721, section 4.2; the means are measured here). in are scales, weight and zero points.
 func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderAt) error {
 	var zeros io.ReaderAt
 	if len(in) > 2 {

@@ -57,9 +57,10 @@ func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]ca
 	return nil
 }
 
-// shield keeps layers in float that are not quantized, or whose weights alone are. From 1.22 on, ONNX Runtime quantizes float weights of operators with
-// a bias (Conv, ConvTranspose, Gemm) to 8 bits itself, at each level of optimization, where their inputs are dequantized and their outputs quantized: a
-// layer that is kept in float because 8 bits are too few for it loses what they lose. It does not look behind Concat, which copies the activation.
+// shield keeps layers in float that are not quantized, or whose weights alone are. From 1.22 on, ONNX Runtime quantizes
+// float weights of operators with a bias (Conv, ConvTranspose, Gemm) to 8 bits itself, at each level of optimization,
+// where their inputs are dequantized and their outputs quantized: a layer that is kept in float because 8 bits are too
+// few for it loses what they lose. It does not look behind Concat, which copies the activation.
 func (e *emitter) shield() {
 	copies := map[*ir.Value]*ir.Value{}
 	for _, n := range slices.Collect(e.g.Nodes()) {
@@ -74,7 +75,8 @@ func (e *emitter) shield() {
 	}
 }
 
-// isQuantized reports whether QuantizeLinear reads v, directly or behind operators without weights, each of which is the only reader.
+// isQuantized reports whether QuantizeLinear reads v, directly or behind operators without weights, each of which is
+// the only reader.
 func isQuantized(v *ir.Value) bool {
 	for v != nil {
 		readers := slices.DeleteFunc(slices.Clone(v.Uses()), func(u ir.Use) bool { return u.Node == nil }) // an output of the model as well does not prevent it
@@ -100,7 +102,8 @@ func (e *emitter) scaleOf(v *ir.Value) float32 {
 	return scale
 }
 
-// value inspects consumers and producer of v, and returns a function that inserts its QuantizeLinear and DequantizeLinear.
+// value inspects consumers and producer of v, and returns a function that inserts its QuantizeLinear and
+// DequantizeLinear.
 func (e *emitter) value(v *ir.Value) func() {
 	scale, zero, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
 	in := []*ir.Value{e.step.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.step.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}

@@ -9,8 +9,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// mergeBiases makes Gemm of MatMul and Add of a bias. ONNX Runtime does so itself, before it looks for integer kernels: Gemm has one for
-// a quantized bias only, and versions before 1.23 compute it in float after dequantizing the weight in each run.
+// mergeBiases makes Gemm of MatMul and Add of a bias. ONNX Runtime does so itself, before it looks for integer kernels:
+// Gemm has one for a quantized bias only, and versions before 1.23 compute it in float after dequantizing the weight in
+// each run.
 func (s *Quantizer) mergeBiases(step *pass.Step) {
 	layers := s.layersOf(step)
 	for _, n := range slices.Collect(step.Model.Graph.Nodes()) {
@@ -38,9 +39,9 @@ func mergeBias(n *ir.Node, channels int64) {
 	add.ReplaceBy(y)
 }
 
-// separatesBias reports whether n, a Gemm, is to become MatMul and Sum: where a runtime of the target does not run Gemm with a quantized
-// bias, and where ONNX Runtime would compute Gemm and the activation after it in float, and dequantize the weight in each run.
-// Versions from 1.22 on do so if the output is not quantized.
+// separatesBias reports whether n, a Gemm, is to become MatMul and Sum: where a runtime of the target does not run Gemm
+// with a quantized bias, and where ONNX Runtime would compute Gemm and the activation after it in float, and dequantize
+// the weight in each run. Versions from 1.22 on do so if the output is not quantized.
 func (e *emitter) separatesBias(n *ir.Node) bool {
 	uses := n.Outputs[0].Uses()
 	fused := len(e.makes(n)) == 0 && len(uses) == 1 && uses[0].Node != nil && operator.Of(uses[0].Node).Nonlinearity

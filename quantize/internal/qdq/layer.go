@@ -20,7 +20,8 @@ type quantizedLayer struct {
 	float    bool // its activations are kept in float
 }
 
-// layersOf finds the layers of the main graph that support quantized activations, by node. Other weights are left to weight-int8.
+// layersOf finds the layers of the main graph that support quantized activations, by node. Other weights are left to
+// weight-int8.
 func (s *Quantizer) layersOf(step *pass.Step) map[*ir.Node]*quantizedLayer {
 	found := map[*ir.Node]*quantizedLayer{}
 	for n := range step.Model.Graph.Nodes() {
@@ -96,7 +97,8 @@ func (s *Quantizer) withScales(l *quantizedLayer) *quantizedLayer {
 	return l
 }
 
-// biasOf is v as a bias: a constant with one element per channel in the last axis, which may be behind views. It is nil if v is none.
+// biasOf is v as a bias: a constant with one element per channel in the last axis, which may be behind views. It is nil
+// if v is none.
 func biasOf(v *ir.Value, channels int64) *pass.Operand {
 	o := pass.Trace(v)
 	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || o.Base.Const.DType != ir.Float || len(o.Shape) == 0 || o.Base.Const.Elems() != channels || o.Shape[len(o.Shape)-1] != channels {

@@ -7,7 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A quantizedGraph is the nodes of a main graph that compute with quantized activations: layers, and the operators between them.
+// A quantizedGraph is the nodes of a main graph that compute with quantized activations: layers, and the operators
+// between them.
 type quantizedGraph struct {
 	step             *pass.Step
 	layers           map[*ir.Node]*quantizedLayer
@@ -15,8 +16,8 @@ type quantizedGraph struct {
 	fusesActivations bool // the quantized range replaces Relu and Clip
 }
 
-// newQuantizedGraph finds the largest set of nodes such that operators between layers read only quantized values, and have a
-// consumer of their quantized outputs: anything else would lose precision without need.
+// newQuantizedGraph finds the largest set of nodes such that operators between layers read only quantized values, and
+// have a consumer of their quantized outputs: anything else would lose precision without need.
 func newQuantizedGraph(s *pass.Step, layers map[*ir.Node]*quantizedLayer, left map[*ir.Node]bool, absorbs bool) *quantizedGraph {
 	f := &quantizedGraph{step: s, layers: layers, integer: map[*ir.Node]bool{}, fusesActivations: absorbs}
 	var glue []*ir.Node
@@ -175,8 +176,8 @@ func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
 	}
 }
 
-// observed are the values to observe: ranges, also of possible scale sources if other nodes are kept in float, and means of inputs of
-// layers with biases.
+// observed are the values to observe: ranges, also of possible scale sources if other nodes are kept in float, and
+// means of inputs of layers with biases.
 func (f *quantizedGraph) observed() []*ir.Value {
 	vs := f.quantizedValues()
 	for n := range f.step.Model.Graph.Nodes() {

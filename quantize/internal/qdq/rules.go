@@ -13,20 +13,22 @@ var conditions = map[string]func(*ir.Node) bool{
 	"Resize":  interpolates,
 }
 
-// interpolates reports whether the outputs of a Resize are within the range of its input, which does not hold for cubic.
+// interpolates reports whether the outputs of a Resize are within the range of its input, which does not hold for
+// cubic.
 func interpolates(n *ir.Node) bool {
 	a := n.Attr("mode")
 	return a == nil || a.S == "nearest" || a.S == "linear"
 }
 
-// isInteger reports whether ONNX Runtime computes n, which has no weights, in integers. The 8-bit outputs of Softmax are too coarse; Relu
-// and Clip are replaced by the quantized range.
+// isInteger reports whether ONNX Runtime computes n, which has no weights, in integers. The 8-bit outputs of Softmax
+// are too coarse; Relu and Clip are replaced by the quantized range.
 func isInteger(n *ir.Node) bool {
 	f, condition := operator.Of(n), conditions[operator.Name(n.Op)]
 	return f.IntegerKernel && !f.Distribution && (condition == nil || condition(n))
 }
 
-// keepsScale reports whether the output of n, in integers, has the scale of the input: elements are moved, compared or interpolated.
+// keepsScale reports whether the output of n, in integers, has the scale of the input: elements are moved, compared or
+// interpolated.
 func keepsScale(n *ir.Node) bool {
 	f := operator.Of(n)
 	moved := f.Move.Moves() && !f.Variadic || f.Move == operator.Compares

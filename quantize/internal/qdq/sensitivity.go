@@ -12,15 +12,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// sqnrThresholds are tried in turn: minimum ratio of an activation's variance to its quantization noise, in decibels. Variance
-// predicts the effect on outputs better than magnitude.
+// sqnrThresholds are tried in turn: minimum ratio of an activation's variance to its quantization noise, in decibels.
+// Variance predicts the effect on outputs better than magnitude.
 var sqnrThresholds = []float64{0, 24, 27, 30, 33, 36, 40, 50}
 
 // referenceSamples is the number of samples that the output SQNR is measured on.
 const referenceSamples = 2
 
-// sensitivityHolds reports whether the output SQNR with quantized activations is at least the minimum. Otherwise it raises the
-// threshold for activations, as long as there is a higher one.
+// sensitivityHolds reports whether the output SQNR with quantized activations is at least the minimum. Otherwise it
+// raises the threshold for activations, as long as there is a higher one.
 func (s *Quantizer) sensitivityHolds(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (_ bool, err error) {
 	i := slices.Index(sqnrThresholds, s.minSQNR)
 	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || step.Env.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(sqnrThresholds) {

@@ -29,8 +29,9 @@ func (l *Layer) InputSizes(ctx context.Context) (largest, squares []float64, err
 // InputChannel is the input channel that element i of the weight is multiplied with.
 func (l *Layer) InputChannel(i int64) int64 { return l.in.channel(i) }
 
-// VisitInputs runs the model of s on calibration samples, and calls do for all elements x of the inputs of layers, those of one channel at a
-// time. It returns why inputs of some layers give no statistics; what do has seen of them is of no use.
+// VisitInputs runs the model of s on calibration samples, and calls do for all elements x of the inputs of layers,
+// those of one channel at a time. It returns why inputs of some layers give no statistics; what do has seen of them is
+// of no use.
 func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []*Layer, do func(l *Layer, channel int, x []float32)) (useless map[*Layer]pass.Reason, err error) {
 	by, names := map[string][]*Layer{}, []string(nil)
 	useless = map[*Layer]pass.Reason{}
@@ -74,7 +75,8 @@ func (l *Layer) visit(a *ir.Array, do func(l *Layer, channel int, x []float32)) 
 	return ""
 }
 
-// Overflow is the reason why the weight multiplied by f is not finite, none if it is. It reads the weight, once more than the result.
+// Overflow is the reason why the weight multiplied by f is not finite, none if it is. It reads the weight, once more
+// than the result.
 func (l *Layer) Overflow(ctx context.Context, f []float64) (pass.Reason, error) {
 	factor, bits := 0.0, uint32(0)
 	for _, x := range f {

@@ -18,7 +18,8 @@ func (e *Editor) Vector(n *ir.Node, i int, channels int64) bool {
 	return (ir.Spec{Shape: o.Shape}).Elems() == channels && taken(o.Elem) && o.Elem == o.Base.Const.DType && !o.Base.Ambiguous
 }
 
-// own is the constant that v, which may be nil, is or is a view of, if nothing else reads it and its elements are those of v in their order; nil if there is none.
+// own is the constant that v, which may be nil, is or is a view of, if nothing else reads it and its elements are those
+// of v in their order; nil if there is none.
 func own(v *ir.Value) *ir.Value {
 	o := pass.Trace(v)
 	if o == nil || !o.Trouble.None() || o.Transposed || o.Base.Ambiguous || o.Elem != o.Base.Const.DType {

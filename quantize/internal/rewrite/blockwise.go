@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// dequantize is the float matrix K×N, inserted at the start of the graph with the quantized weight. ONNX Runtime folds the
-// Transposes of column-major quantized weights.
+// dequantize is the float matrix K×N, inserted at the start of the graph with the quantized weight. ONNX Runtime folds
+// the Transposes of column-major quantized weights.
 func (st *Blockwise) dequantize(r *Rewriter, _ bool) *ir.Value {
 	in := []*ir.Value{st.Quantized, st.ScaleValue}
 	if st.ZeroPointValue != nil {
@@ -25,7 +25,8 @@ func (st *Blockwise) dequantize(r *Rewriter, _ bool) *ir.Value {
 	return st.Graph.Insert(firstAfter(st.Graph, in), "DequantizeLinear", in, attrs...)
 }
 
-// asRowMajor is a column-major constant as DequantizeLinear requires it: transposed, or a vector for one block per column.
+// asRowMajor is a column-major constant as DequantizeLinear requires it: transposed, or a vector for one block per
+// column.
 func (r *Rewriter) asRowMajor(st *Blockwise, v *ir.Value) *ir.Value {
 	g := st.Graph
 	if v.Const.Shape[1] == 1 {
@@ -35,8 +36,8 @@ func (r *Rewriter) asRowMajor(st *Blockwise, v *ir.Value) *ir.Value {
 	return g.Insert(g.First(), "Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 1, 0))
 }
 
-// gather looks up rows of quantized values and of their scales. Gather does not support types below a byte: runtimes fold the
-// Cast.
+// gather looks up rows of quantized values and of their scales. Gather does not support types below a byte: runtimes
+// fold the Cast.
 func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 	g, at := s.Node.Graph(), s.Node
 	st.lookup = true
@@ -103,8 +104,8 @@ func (r *Rewriter) castToFloat(g *ir.Graph, at *ir.Node, st *Blockwise, v *ir.Va
 	return r.Cast(g, at, v, ir.Float)
 }
 
-// A blockShape is the shapes of quantized values, and of scales and zero points, in which they broadcast: of columns × blocks × block size, or of
-// a row-major matrix blocks × block size × columns.
+// A blockShape is the shapes of quantized values, and of scales and zero points, in which they broadcast: of columns ×
+// blocks × block size, or of a row-major matrix blocks × block size × columns.
 type blockShape struct{ values, scales []int64 }
 
 func (st *Blockwise) blockShape() blockShape {
@@ -115,8 +116,8 @@ func (st *Blockwise) blockShape() blockShape {
 	return blockShape{[]int64{-1, n, block}, []int64{-1, n, 1}}
 }
 
-// byteShape is the shape of packed bytes whose values unpack to such a shape, with an axis for those of a byte; false if bytes span blocks, or
-// rows of a row-major matrix.
+// byteShape is the shape of packed bytes whose values unpack to such a shape, with an axis for those of a byte; false
+// if bytes span blocks, or rows of a row-major matrix.
 func (st *Blockwise) byteShape() (blockShape, bool) {
 	s, per := st.blockShape(), int64(8/st.Layout.Bits)
 	if st.Layout.RowMajor() {
@@ -135,7 +136,8 @@ func (r *Rewriter) reshapeTo(g *ir.Graph, at *ir.Node, v *ir.Value, shape ...int
 	return g.Insert(at, "Reshape", []*ir.Value{v, r.step.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))})
 }
 
-// dequantizeBlocks is (q - zero point) · scale of quantized values and zero points as floats, where scales and zero points have that shape.
+// dequantizeBlocks is (q - zero point) · scale of quantized values and zero points as floats, where scales and zero
+// points have that shape.
 func (r *Rewriter) dequantizeBlocks(g *ir.Graph, at *ir.Node, st *Blockwise, x, zero, scale *ir.Value, shape []int64) *ir.Value {
 	switch z := st.Layout.ImpliedZeroPoint(); {
 	case zero != nil:
@@ -170,9 +172,10 @@ func (st *Blockwise) castMul(r *Rewriter) *ir.Value {
 	return x
 }
 
-// unpack is the values of packed bytes, the lowest bits of a byte first: each byte is looked up in a table of its values in the type that they
-// are needed in, so that runtimes, which keep what folded nodes compute until they have folded all, hold few tensors of the weight's size.
-// The last byte of all holds fewer than the others where count, the number of values, is no multiple.
+// unpack is the values of packed bytes, the lowest bits of a byte first: each byte is looked up in a table of its
+// values in the type that they are needed in, so that runtimes, which keep what folded nodes compute until they have
+// folded all, hold few tensors of the weight's size. The last byte of all holds fewer than the others where count, the
+// number of values, is no multiple.
 func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Value, count int64, to ir.DType) *ir.Value {
 	per := int64(8 / st.Layout.Bits)
 	one := func(n int64) *ir.Value { return r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(n)) }

@@ -24,9 +24,9 @@ func (st *PerChannel) castMul(r *Rewriter) *ir.Value {
 	return x
 }
 
-// DequantizeLinear inserts DequantizeLinear before a product. ONNX Runtime fuses both into MatMulNBits, unless it has fused Gemm
-// and an activation, or MatMul, Add and an activation, before; it would then dequantize in every run. So Gemm becomes MatMul and
-// Sum, and a following Add becomes Sum.
+// DequantizeLinear inserts DequantizeLinear before a product. ONNX Runtime fuses both into MatMulNBits, unless it has
+// fused Gemm and an activation, or MatMul, Add and an activation, before; it would then dequantize in every run. So
+// Gemm becomes MatMul and Sum, and a following Add becomes Sum.
 func (r *Rewriter) DequantizeLinear(s *weights.Consumer, st Stored) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	w := st.dequantize(r, s.Transposed)
@@ -90,9 +90,9 @@ func firstAfter(g *ir.Graph, vs []*ir.Value) *ir.Node {
 	return nil
 }
 
-// zeroPoints is the zero points in the shape of the scales, as DequantizeLinear requires. They are written out, and not shared
-// with other weights, although zeros are optional: when ONNX Runtime converts int8 weights to uint8 (session.x64quantprecision,
-// for CPUs without VNNI) it supports no others, and fails when two weights share them.
+// zeroPoints is the zero points in the shape of the scales, as DequantizeLinear requires. They are written out, and not
+// shared with other weights, although zeros are optional: when ONNX Runtime converts int8 weights to uint8
+// (session.x64quantprecision, for CPUs without VNNI) it supports no others, and fails when two weights share them.
 func (r *Rewriter) zeroPoints(st *PerChannel) *ir.Value {
 	if st.ZeroPointValue != nil || st.Axis < 0 {
 		return r.flatZeroPoint(st, r.zeroPoint(st))

@@ -33,7 +33,8 @@ func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool
 	return cd, pass.Reason{}
 }
 
-// placeScales sets the granularity and the shape of the scales, such that they multiply the output of the first consumer.
+// placeScales sets the granularity and the shape of the scales, such that they multiply the output of the first
+// consumer.
 func placeScales(c *spec.PerChannel, perTensor bool, w *weights.Weight) {
 	rank := len(c.Shape)
 	n := (ir.Spec{Shape: c.Shape}).Elems()

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// gatherBytes looks up rows of packed bytes, of which MatMulNBits may read the same tensors, and unpacks and dequantizes the rows.
+// gatherBytes looks up rows of packed bytes, of which MatMulNBits may read the same tensors, and unpacks and
+// dequantizes the rows.
 func (st *Blockwise) gatherBytes(r *Rewriter, s *weights.Consumer) *ir.Value {
 	g, at, b := s.Node.Graph(), s.Node, st.Layout
 	wide := b.NumBlocks() * int64(b.Spec.Block)

@@ -5,8 +5,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// Gather replaces a lookup in a float table by one in quantized values and scales: DequantizeLinear before it would expand the
-// whole table in every run.
+// Gather replaces a lookup in a float table by one in quantized values and scales: DequantizeLinear before it would
+// expand the whole table in every run.
 func (r *Rewriter) Gather(s *weights.Consumer, st Stored) { st.gather(r, s) }
 
 func (st *PerChannel) gather(r *Rewriter, s *weights.Consumer) {
@@ -55,8 +55,9 @@ func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *PerChannel) {
 	r.Replace(s, r.AddBias(s, y, "Add"))
 }
 
-// CastProduct replaces a product by one with the quantized values as floats, whose columns scales multiply. ONNX Runtime folds the Cast, and
-// keeps what folded nodes compute even if only other folded nodes read it, so a Mul before the product would hold the weight twice.
+// CastProduct replaces a product by one with the quantized values as floats, whose columns scales multiply. ONNX
+// Runtime folds the Cast, and keeps what folded nodes compute even if only other folded nodes read it, so a Mul before
+// the product would hold the weight twice.
 func (r *Rewriter) CastProduct(s *weights.Consumer, st *PerChannel) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	if s.TransposesActivation() {
@@ -67,8 +68,8 @@ func (r *Rewriter) CastProduct(s *weights.Consumer, st *PerChannel) {
 	r.Replace(s, r.AddBias(s, y, "Add"))
 }
 
-// ScaledProduct replaces a product with w, the scales of whose channels follow it, as in CastProduct: the weight is the operand as it is, and Gemm
-// keeps its attributes.
+// ScaledProduct replaces a product with w, the scales of whose channels follow it, as in CastProduct: the weight is the
+// operand as it is, and Gemm keeps its attributes.
 func (r *Rewriter) ScaledProduct(s *weights.Consumer, w, scale *ir.Value) {
 	g, at := s.Node.Graph(), s.Node
 	op, in, attrs := "MatMul", []*ir.Value{s.Activation(), w}, []*ir.Attr(nil)
@@ -90,8 +91,8 @@ func (r *Rewriter) castOnce(g *ir.Graph, q *ir.Value) *ir.Value {
 	return r.casts[k]
 }
 
-// float32Activation is the float32 activation to quantize at run time. Scales along the reduction axis multiply it, as they do
-// not factor out of the product.
+// float32Activation is the float32 activation to quantize at run time. Scales along the reduction axis multiply it, as
+// they do not factor out of the product.
 func (r *Rewriter) float32Activation(s *weights.Consumer, st *PerChannel) *ir.Value {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	if s.Elem != ir.Float {
@@ -137,7 +138,8 @@ func (r *Rewriter) swapLastAxes(g *ir.Graph, at *ir.Node, x *ir.Value, rank int)
 	return g.Insert(at, "Transpose", []*ir.Value{x}, ir.IntsAttr("perm", perm...))
 }
 
-// orient is the quantized weight in one orientation. The Transpose is inserted once for all consumers; runtimes fold it.
+// orient is the quantized weight in one orientation. The Transpose is inserted once for all consumers; runtimes fold
+// it.
 func (r *Rewriter) orient(st *PerChannel, transposed bool) *ir.Value {
 	if transposed == st.Transpose {
 		return st.Quantized
@@ -186,7 +188,8 @@ func (r *Rewriter) flatZeroPoint(st *PerChannel, v *ir.Value) *ir.Value {
 	return r.reshape(st, v, false)
 }
 
-// reshape is a matrix's scales or zero points as a column or as a vector; those of batches and single ones fit as they are.
+// reshape is a matrix's scales or zero points as a column or as a vector; those of batches and single ones fit as they
+// are.
 func (r *Rewriter) reshape(st *PerChannel, v *ir.Value, column bool) *ir.Value {
 	shape := []int64{st.Layout.NumScales()}
 	if column {

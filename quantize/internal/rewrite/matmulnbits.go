@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// MatMulNBits replaces a product by that operator, whose values have the bits of st, or 4 if it is wide. Its sixth input, a bias, is unknown to
-// ONNX Runtime 1.17.
+// MatMulNBits replaces a product by that operator, whose values have the bits of st, or 4 if it is wide. Its sixth
+// input, a bias, is unknown to ONNX Runtime 1.17.
 func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, wide bool, level int64) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	importDomain(g, pass.MicrosoftDomain)

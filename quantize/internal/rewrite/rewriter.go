@@ -38,8 +38,8 @@ func (r *Rewriter) Replace(s *weights.Consumer, y *ir.Value) {
 	}
 }
 
-// ReplaceLookup replaces a lookup in a table of type elem by its rows as float32: in that type, whose values the table has, and in the one that
-// is read.
+// ReplaceLookup replaces a lookup in a table of type elem by its rows as float32: in that type, whose values the table
+// has, and in the one that is read.
 func (r *Rewriter) ReplaceLookup(s *weights.Consumer, rows *ir.Value, elem ir.DType) {
 	have := ir.Float
 	for _, to := range []ir.DType{elem, s.Elem} {

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/rescale"
 )
 
-// Folded are the products of a model whose inputs can be scaled at their producers, for methods with factors of their own (AWQ).
+// Folded are the products of a model whose inputs can be scaled at their producers, for methods with factors of their
+// own (AWQ).
 type Folded struct {
 	e        *rescale.Editor
 	Products []*Products
@@ -33,8 +34,8 @@ func NewFolded(s *pass.Step) *Folded {
 	return f
 }
 
-// Scale divides the channels of X by factors at the producer, and multiplies the weights by them. The caller adds the ledger rows
-// of the weights.
+// Scale divides the channels of X by factors at the producer, and multiplies the weights by them. The caller adds the
+// ledger rows of the weights.
 func (p *Products) Scale(ctx context.Context, by []float64) error {
 	for _, l := range p.Layers {
 		p.e.Forget(l.Weight)

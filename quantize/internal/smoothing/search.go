@@ -130,8 +130,8 @@ func (g *group) errors(ctx context.Context, fs [][]float64, w sizes) ([]float64,
 	return errs, nil
 }
 
-// factors are max|x|^alpha / max|W|^(1-alpha) by channel (SmoothQuant, equation 4), with a geometric mean of 1. Channels far below
-// the others are raised to a minimum: values absent from n rows may occur in the next n.
+// factors are max|x|^alpha / max|W|^(1-alpha) by channel (SmoothQuant, equation 4), with a geometric mean of 1.
+// Channels far below the others are raised to a minimum: values absent from n rows may occur in the next n.
 func (s *statistics) factors(w []float64, alpha float64) []float64 {
 	const least = 1e-4
 	x := s.largest

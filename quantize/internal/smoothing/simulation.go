@@ -17,8 +17,9 @@ var globalAlphas = []float64{0.5, 0.65, 0.8}
 // worthSmoothing is the minimum gain of the output SQNR in dB.
 const worthSmoothing = 1
 
-// selectBest returns the choices of maximum output SQNR on the samples: the search per group, one alpha for all groups, or
-// no smoothing. The errors of single products are a poor predictor: networks amplify some errors and suppress others.
+// selectBest returns the choices of maximum output SQNR on the samples: the search per group, one alpha for all groups,
+// or no smoothing. The errors of single products are a poor predictor: networks amplify some errors and suppress
+// others.
 func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*group, searched []choice, o Options) ([]choice, error) {
 	r, err := newSimulation(ctx, s, d, gs)
 	if err != nil || len(r.want) == 0 {
@@ -56,8 +57,8 @@ func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*grou
 	return best, nil
 }
 
-// A simulation is the model with fake quantization of the products to 8 bits, activations by the range of each run (dynamic
-// quantization). It inserts a Mul before each group, and must be ended before the model is used otherwise.
+// A simulation is the model with fake quantization of the products to 8 bits, activations by the range of each run
+// (dynamic quantization). It inserts a Mul before each group, and must be ended before the model is used otherwise.
 type simulation struct {
 	step    *pass.Step
 	d       *calibrate.Data
@@ -103,8 +104,8 @@ func (r *simulation) run(ctx context.Context, names []string, visit calibrate.Vi
 	return t.Run(ctx, visit)
 }
 
-// trialSamples suffice to compare output SQNRs. Spread over the data, they mostly differ from the calibration samples of the
-// factors, on which the result would be biased.
+// trialSamples suffice to compare output SQNRs. Spread over the data, they mostly differ from the calibration samples
+// of the factors, on which the result would be biased.
 const trialSamples = 13
 
 // decibels is the minimum output SQNR in dB.

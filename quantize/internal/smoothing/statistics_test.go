@@ -35,7 +35,8 @@ func TestExtentsOfManyRuns(t *testing.T) {
 	}
 }
 
-// The extents that are kept are those of every 2nd, 4th, ... run, from the first: a sample that is spread evenly over all runs.
+// The extents that are kept are those of every 2nd, 4th, ... run, from the first: a sample that is spread evenly over
+// all runs.
 func TestKeptExtentsAreEvenlySpread(t *testing.T) {
 	for _, c := range []struct{ runs, every int }{{128, 1}, {129, 2}, {256, 2}, {257, 4}, {1000, 8}} {
 		s := &statistics{}

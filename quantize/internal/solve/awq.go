@@ -16,8 +16,9 @@ type Matrix struct {
 const powers = 20
 
 // AWQ returns K factors for the rows of all ws, whose common inputs are divided by them, before weights are rounded to
-// nearest: a power of the inputs' mean magnitudes, with the exponent of minimum output error on x, rows of K inputs (Lin et
-// al. 2023, arXiv:2306.00978, equations 4 and 5). Exponent 0 is among those tried: the error is never larger than without.
+// nearest: a power of the inputs' mean magnitudes, with the exponent of minimum output error on x, rows of K inputs
+// (Lin et al. 2023, arXiv:2306.00978, equations 4 and 5). Exponent 0 is among those tried: the error is never larger
+// than without.
 func AWQ(p gemm.Pool, x []float32, k int, ws []Matrix, g Spec) []float64 {
 	mean := magnitudes(x, k)
 	best, least := make([]float64, k), math.Inf(1)

@@ -8,9 +8,9 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// GPTQ quantizes w, K×N, row by row with error feedback: each row is rounded to nearest at the value that compensates the errors of
-// the rows before, see hessian.Columns. Pruned elements, none if nil, become zero, and the others compensate their errors, too, as in
-// SparseGPT.
+// GPTQ quantizes w, K×N, row by row with error feedback: each row is rounded to nearest at the value that compensates
+// the errors of the rows before, see hessian.Columns. Pruned elements, none if nil, become zero, and the others
+// compensate their errors, too, as in SparseGPT.
 func GPTQ(p gemm.Pool, w []float32, n int, f *hessian.Factor, g Spec, pruned []bool) *Quantized {
 	c, space := newQuantized(f.K, n, g), g.space()
 	p.For((n+wide-1)/wide, func(i int) {

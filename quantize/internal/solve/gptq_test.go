@@ -134,8 +134,8 @@ func roundByInverse(l *layer, h *mat.SymDense, rows []int, c *Quantized) []int32
 	return quantized
 }
 
-// Quantized values equal those of the algorithm with the explicit inverse, except for weights so near the midpoint of two
-// levels that floating-point errors decide.
+// Quantized values equal those of the algorithm with the explicit inverse, except for weights so near the midpoint of
+// two levels that floating-point errors decide.
 func TestGPTQIsTheAlgorithmWithTheInverse(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 6 {

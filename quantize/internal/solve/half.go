@@ -6,9 +6,9 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// stored is a scale as it is stored: with Half, rounded away from 0 to float16, so that the quantization range does not shrink.
-// The relative increase is at most 2⁻¹⁰; below 2⁻¹⁴ (subnormal numbers) the increase is at most 2⁻²⁴, which is also the spacing of
-// float16 weights there. Scales above the float16 range are left to the caller to reject.
+// stored is a scale as it is stored: with Half, rounded away from 0 to float16, so that the quantization range does not
+// shrink. The relative increase is at most 2⁻¹⁰; below 2⁻¹⁴ (subnormal numbers) the increase is at most 2⁻²⁴, which is
+// also the spacing of float16 weights there. Scales above the float16 range are left to the caller to reject.
 func (g Spec) stored(scale float32) float32 {
 	const dropped = 1<<13 - 1 // the bits of a float32 fraction beyond those of float16
 	switch m := math.Abs(float64(scale)); {

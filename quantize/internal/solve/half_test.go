@@ -44,8 +44,8 @@ func TestStoredIsTheNextHalf(t *testing.T) {
 	}
 }
 
-// Values are rounded to nearest for the stored scales, however small weights are, and no value is far outside the quantization
-// range, as stored scales are never smaller.
+// Values are rounded to nearest for the stored scales, however small weights are, and no value is far outside the
+// quantization range, as stored scales are never smaller.
 func TestValuesAreRoundedForStoredScales(t *testing.T) {
 	const k, n = 75, 21
 	for _, size := range []float32{1, 1e-4, 3e-6, 1e-7} {

@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// Parameters of the half-quadratic iterations (Badri and Shaji: Half-Quadratic Quantization of Large Machine Learning Models,
-// 2023): maximum number, initial penalty and its growth. Iterations stop when no zero point moves by more than still.
+// Parameters of the half-quadratic iterations (Badri and Shaji: Half-Quadratic Quantization of Large Machine Learning
+// Models, 2023): maximum number, initial penalty and its growth. Iterations stop when no zero point moves by more than
+// still.
 const (
 	hqqSteps   = 20
 	hqqPenalty = 10
@@ -15,10 +16,10 @@ const (
 	hqqStill   = 1. / 64
 )
 
-// HQQ quantizes w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. HQQ's zero
-// points are real numbers; here each is rounded to an integer, and kept where its squared error is below that of
-// MSE. Symmetric weights have fixed zero points and are left to MSE. If c.Point is allocated, zero points stay
-// real: see free.
+// HQQ quantizes w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. HQQ's
+// zero points are real numbers; here each is rounded to an integer, and kept where its squared error is below that of
+// MSE. Symmetric weights have fixed zero points and are left to MSE. If c.Point is allocated, zero points stay real:
+// see free.
 func HQQ(c *Quantized, w []float32) {
 	if c.Spec.Symmetric {
 		MSE(c, w)

@@ -12,8 +12,8 @@ const (
 	freeSteps  = 2
 )
 
-// free quantizes with real zero points: alternately the zero points of zero mean error, and the scales for them. No error is
-// treated as an outlier: an error that halfQuadratic excludes from the mean would remain in the output.
+// free quantizes with real zero points: alternately the zero points of zero mean error, and the scales for them. No
+// error is treated as an outlier: an error that halfQuadratic excludes from the mean would remain in the output.
 func (t *tile) free() {
 	point := t.zero
 	for range freeRounds {
@@ -40,7 +40,8 @@ func (t *tile) center(point *columns) {
 	}
 }
 
-// move shifts all values such that zero points become integers, stored in shift: (x + part·scale)/scale is x/scale + part.
+// move shifts all values such that zero points become integers, stored in shift: (x + part·scale)/scale is x/scale +
+// part.
 func (t *tile) move(point *columns) {
 	var by columns
 	for j, p := range point {

@@ -24,7 +24,8 @@ func (c *Quantized) real(i, j int) float32 {
 	return (float32(c.Values[i*c.N+j]) - c.Point[at]) * c.Scale[at]
 }
 
-// Real zero points have a smaller error than integer ones, zero mean error per block, and values are at most a quarter of a step from round to nearest.
+// Real zero points have a smaller error than integer ones, zero mean error per block, and values are at most a quarter
+// of a step from round to nearest.
 func TestHQQOfRealZeroPoints(t *testing.T) {
 	for _, size := range []struct {
 		k, n, block int

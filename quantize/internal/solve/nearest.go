@@ -9,15 +9,15 @@ import (
 // NewQuantized allocates the quantized values of a matrix of k rows and n columns.
 func NewQuantized(k, n int, g Spec) *Quantized { return newQuantized(k, n, g) }
 
-// factors are the clipping ranges that the scale search tries, as fractions of a block's range. Those of symmetric weights, as
-// fractions of the maximum magnitude, have either sign, as one end of the levels is further out.
+// factors are the clipping ranges that the scale search tries, as fractions of a block's range. Those of symmetric
+// weights, as fractions of the maximum magnitude, have either sign, as one end of the levels is further out.
 var factors = map[bool][]float32{
 	false: {1, 0.9, 0.8, 0.7},
 	true:  {1, 0.92, 0.85, 0.77, 0.7, 1.08, -1, -0.92, -0.85, -0.77, -0.7, -1.08},
 }
 
-// tried are the factors of the search: with 16 levels or more, fractions below 0.8 were optimal for no block, neither of BERT's
-// shape nor of the real models measured.
+// tried are the factors of the search: with 16 levels or more, fractions below 0.8 were optimal for no block, neither
+// of BERT's shape nor of the real models measured.
 func (g Spec) tried() []float32 {
 	f := factors[g.Symmetric]
 	if !g.Symmetric && g.High-g.Low >= 15 {
@@ -26,8 +26,8 @@ func (g Spec) tried() []float32 {
 	return f
 }
 
-// Nearest quantizes w, c.K rows by c.N columns, by round to nearest (RTN). The scale and zero point of a block cover the range of
-// its values and 0. Values must be finite.
+// Nearest quantizes w, c.K rows by c.N columns, by round to nearest (RTN). The scale and zero point of a block cover
+// the range of its values and 0. Values must be finite.
 func Nearest(c *Quantized, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.span()
@@ -35,8 +35,8 @@ func Nearest(c *Quantized, w []float32) {
 	})
 }
 
-// MSE quantizes w with MSE-optimal scales and zero points, and, if c.Spec has it, with error feedback along each column, so that the
-// errors of a column sum to about 0.
+// MSE quantizes w with MSE-optimal scales and zero points, and, if c.Spec has it, with error feedback along each
+// column, so that the errors of a column sum to about 0.
 func MSE(c *Quantized, w []float32) {
 	newTile(c).each(w, func(t *tile) {
 		t.search()
@@ -138,7 +138,8 @@ func (t *tile) search() {
 	t.shifts()
 }
 
-// searchBlock is kernel.SearchBlock, which sums squares in float32, for columns of any magnitude: those far from 1 are multiplied by a power of two.
+// searchBlock is kernel.SearchBlock, which sums squares in float32, for columns of any magnitude: those far from 1 are
+// multiplied by a power of two.
 func (t *tile) searchBlock(x []float32, base, mid, best *columns, spec kernel.BlockGrid) {
 	factor, some := columns{}, false
 	for j := range factor {
@@ -163,7 +164,8 @@ func (t *tile) searchBlock(x []float32, base, mid, best *columns, spec kernel.Bl
 	}
 }
 
-// unit is a power of two that makes a magnitude about 1 if sums of squares of it and of much smaller ones may leave the range of float32; else 1.
+// unit is a power of two that makes a magnitude about 1 if sums of squares of it and of much smaller ones may leave the
+// range of float32; else 1.
 func unit(peak float32) float32 {
 	const near = 30 // sums of 2^60 squares of 2^30 and squares of 2^-60 of 2^-30 are normal numbers
 	_, exp := math.Frexp(float64(peak))
@@ -199,8 +201,8 @@ func (t *tile) quantize(x []float32) {
 	}
 }
 
-// balance rounds x with error feedback: the accumulated error of the rows above is compensated. The last rows are rounded again,
-// with their own error included.
+// balance rounds x with error feedback: the accumulated error of the rows above is compensated. The last rows are
+// rounded again, with their own error included.
 func (t *tile) balance(x []float32) {
 	if t.Feedback == nil {
 		t.Feedback = &Feedback{}

@@ -38,7 +38,8 @@ func weightsOf(k, n int) []float32 {
 	return w
 }
 
-// Every value is rounded to nearest: the error is at most half a step unless the value is clipped; a quarter more with error feedback.
+// Every value is rounded to nearest: the error is at most half a step unless the value is clipped; a quarter more with
+// error feedback.
 func TestNearestIsNearest(t *testing.T) {
 	const k, n = 75, 21
 	w := weightsOf(k, n)
@@ -130,8 +131,8 @@ func (c *Quantized) squares(w []float32) (sum float64) {
 	return sum
 }
 
-// Columns that are multiplied by powers of two have the same quantized values, and scales that are multiplied likewise: no sum of squares underflows or
-// overflows.
+// Columns that are multiplied by powers of two have the same quantized values, and scales that are multiplied likewise:
+// no sum of squares underflows or overflows.
 func TestValuesDoNotDependOnTheMagnitude(t *testing.T) {
 	const k, n = 75, 21
 	p := pool(t, 1)

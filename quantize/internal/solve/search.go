@@ -6,8 +6,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// The search of scales with minimum weighted squared error tries this number of clipping ranges, from the full range of a column down, each
-// followed by the optimal scale for its quantized values.
+// The search of scales with minimum weighted squared error tries this number of clipping ranges, from the full range of
+// a column down, each followed by the optimal scale for its quantized values.
 const (
 	tries    = 12
 	narrower = 0.04
@@ -39,8 +39,8 @@ func (g Spec) best(scale []float32, zero []int32, u []float32, weight []float32,
 	}
 }
 
-// scaled multiplies columns of u, rows × wide, by a power of two each, so that sums of their squares are within the range of float32. It returns u itself
-// if they are.
+// scaled multiplies columns of u, rows × wide, by a power of two each, so that sums of their squares are within the
+// range of float32. It returns u itself if they are.
 func scaled(u []float32, rows int) (_ []float32, factor [kernel.RoundLanes]float32) {
 	some := false
 	for j := range factor {

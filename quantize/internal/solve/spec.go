@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A Spec is a blockwise quantization: real = (q - zero point)·scale, with one scale and, unless symmetric, one zero point per
-// block of Block rows of a column. Quantized values q are from Low to High.
+// A Spec is a blockwise quantization: real = (q - zero point)·scale, with one scale and, unless symmetric, one zero
+// point per block of Block rows of a column. Quantized values q are from Low to High.
 type Spec struct {
 	Low, High int32
 	Symmetric bool
@@ -83,8 +83,8 @@ func (g Spec) levels() kernel.IntRange { return kernel.IntRange{Lo: g.Low, Hi: g
 // middle is the zero point of symmetric weights, and of blocks of zeros.
 func (g Spec) middle() int32 { return (g.Low + g.High + 1) / 2 }
 
-// over is the scale and zero point that cover a range, extended to 0. For symmetric weights the end of larger magnitude maps to
-// the lowest quantized value, with a negative scale if necessary.
+// over is the scale and zero point that cover a range, extended to 0. For symmetric weights the end of larger magnitude
+// maps to the lowest quantized value, with a negative scale if necessary.
 func (g Spec) over(low, high float32) (scale float32, zero int32) {
 	low, high = min(low, 0), max(high, 0)
 	if !g.Symmetric {

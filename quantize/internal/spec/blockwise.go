@@ -12,22 +12,23 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// A Rounder computes quantized values, scales and zero points of c from w, c.K rows by c.N columns of whole blocks. The first element of
-// both is (row, col) of the weight.
+// A Rounder computes quantized values, scales and zero points of c from w, c.K rows by c.N columns of whole blocks. The
+// first element of both is (row, col) of the weight.
 type Rounder func(c *solve.Quantized, w []float32, row, col int) error
 
 // A ScaleRule is how a Rounder finds the scales of blocks.
 type ScaleRule uint8
 
-// The rules for scales: ranges that cover the elements, those of least error with the norm of the block, and those of other searches.
+// The rules for scales: ranges that cover the elements, those of least error with the norm of the block, and those of
+// other searches.
 const (
 	Covering ScaleRule = iota
 	LeastError
 	Free
 )
 
-// A BlockLayout divides a weight, seen as a matrix of rows × cols, into blocks: consecutive rows of a column, which share a
-// scale.
+// A BlockLayout divides a weight, seen as a matrix of rows × cols, into blocks: consecutive rows of a column, which
+// share a scale.
 type BlockLayout struct {
 	Rows, Cols      int64
 	ColumnMajor     bool // the elements of a column are contiguous in the weight
@@ -54,8 +55,9 @@ func (b *BlockLayout) BytePacked() bool { return b.DType.Bits() != int64(b.Bits)
 // RowMajor reports whether the quantized weight is stored row-major.
 func (b *BlockLayout) RowMajor() bool { return b.ColumnMajor == b.Transposed }
 
-// HasZeroPoints reports whether zero points are stored: all but implied ones. With session.x64quantprecision (for CPUs without
-// VNNI) ONNX Runtime converts int8 weights to uint8, and then requires zero points of per-channel and blockwise weights.
+// HasZeroPoints reports whether zero points are stored: all but implied ones. With session.x64quantprecision (for CPUs
+// without VNNI) ONNX Runtime converts int8 weights to uint8, and then requires zero points of per-channel and blockwise
+// weights.
 func (b *BlockLayout) HasZeroPoints() bool {
 	return !b.Spec.Symmetric || !b.ForNBits && !b.BytePacked() && (b.Spec.Low >= 0 || b.Bits == 8)
 }
@@ -63,7 +65,8 @@ func (b *BlockLayout) HasZeroPoints() bool {
 // ImpliedZeroPoint is the zero point of all blocks of a layout that stores none.
 func (b *BlockLayout) ImpliedZeroPoint() int32 { return (b.Spec.Low + b.Spec.High + 1) / 2 }
 
-// packedZeroPoints is the number of zero points from which bytes hold several ones: nodes that unpack them are smaller then.
+// packedZeroPoints is the number of zero points from which bytes hold several ones: nodes that unpack them are smaller
+// then.
 const packedZeroPoints = 1024
 
 // ZeroPointsPacked reports whether bytes hold several zero points, as they do quantized values.
@@ -321,7 +324,8 @@ func (r *blockQuantizer) readRows(x []float32, row, rows, col, cols int64) error
 	return nil
 }
 
-// same reports whether b and o quantize equal weights to values that can replace each other: with or without error feedback.
+// same reports whether b and o quantize equal weights to values that can replace each other: with or without error
+// feedback.
 func (b *BlockLayout) same(o *BlockLayout) bool {
 	spec := o.Spec
 	spec.Feedback = b.Spec.Feedback

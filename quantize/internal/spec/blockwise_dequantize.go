@@ -21,20 +21,21 @@ func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
 	return r.Derive()[0]
 }
 
-// panelBytes is about the number of quantized values that are in memory while a weight is dequantized, one in a byte. Panels of a weight
-// that is stored transposed have a part of each line: the larger they are, the fewer parts are read.
+// panelBytes is about the number of quantized values that are in memory while a weight is dequantized, one in a byte.
+// Panels of a weight that is stored transposed have a part of each line: the larger they are, the fewer parts are read.
 func (l PieceLimit) panelBytes() int64 { return 32 * l.Elems() }
 
 // tileElems is about the number of elements that are dequantized at a time.
 func (l PieceLimit) tileElems() int64 { return 4 * l.Elems() }
 
-// tile is the number of lines of n elements, or positions, that are dequantized at a time: a power of two, so that parts of blocks are long.
+// tile is the number of lines of n elements, or positions, that are dequantized at a time: a power of two, so that
+// parts of blocks are long.
 func (l PieceLimit) tile(n int64) int64 {
 	return 1 << (bits.Len64(uint64(max(1, l.tileElems()/max(1, n)))) - 1)
 }
 
-// A blockDequantizer dequantizes one weight, panel by panel. Its lines are those of the stored weight: rows, or columns if it is stored
-// column-major. A panel is a range of lines, and of each the same range of positions.
+// A blockDequantizer dequantizes one weight, panel by panel. Its lines are those of the stored weight: rows, or columns
+// if it is stored column-major. A panel is a range of lines, and of each the same range of positions.
 type blockDequantizer struct {
 	*BlockLayout
 	lines, width     int64 // of the weight
@@ -78,7 +79,8 @@ func newBlockDequantizer(c *Blockwise, in []io.ReaderAt) *blockDequantizer {
 	return d
 }
 
-// allocate takes the largest buffers from the pool if the weight has several panels, and returns a function that frees them.
+// allocate takes the largest buffers from the pool if the weight has several panels, and returns a function that frees
+// them.
 func (d *blockDequantizer) allocate(pool *BufferPool) func() {
 	if d.lines*d.width <= d.limit.panelBytes() {
 		return func() {}

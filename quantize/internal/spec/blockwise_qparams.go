@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// scaleShape is a matrix in the order of the quantized weight, or a vector for row-major weights with one block per column.
+// scaleShape is a matrix in the order of the quantized weight, or a vector for row-major weights with one block per
+// column.
 func (b *BlockLayout) scaleShape() []int64 {
 	switch n := b.NumBlocks(); {
 	case !b.RowMajor():
@@ -42,8 +43,8 @@ func (b *BlockLayout) zeroPointSpec() (ir.DType, []int64) {
 	return b.DType, b.scaleShape()
 }
 
-// writeQParams writes the scales and zero points of a chunk. Chunks are in the order of the stored tensors: all columns of some blocks of
-// rows, or all rows of some columns.
+// writeQParams writes the scales and zero points of a chunk. Chunks are in the order of the stored tensors: all columns
+// of some blocks of rows, or all rows of some columns.
 func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 	b, n := r.Layout, int64(len(c.Scale))
 	r.scale = resized(r.scale, n)
@@ -85,8 +86,8 @@ func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 	return r.zeroPoints.Write(r.zeroPoint)
 }
 
-// unrepresentable is the reason why quantized values cannot represent weights with a scale of this magnitude and a zero point.
-// The largest dequantized value must not overflow: that of float16 weights is float16 at run time.
+// unrepresentable is the reason why quantized values cannot represent weights with a scale of this magnitude and a zero
+// point. The largest dequantized value must not overflow: that of float16 weights is float16 at run time.
 func (b *BlockLayout) unrepresentable(scale float32, zero int32) pass.Reason {
 	switch most := scale * float32(max(b.Spec.High-zero, zero-b.Spec.Low)); {
 	case IsNormal(scale) && most > math.MaxFloat32:

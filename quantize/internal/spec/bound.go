@@ -13,7 +13,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A grid is the values that stored elements can have, as an encoding knows them. The bound of a weight is derived from it (docs/bounds.md):
+// A grid is the values that stored elements can have, as an encoding knows them. The bound of a weight is derived from
+// it (docs/bounds.md):
 //
 //  1. Rounding. Restored with all stored values at the lowest and at the highest one, the weight shows the range [lo, hi] of the scale and zero
 //     point that a reader uses for each element. The restored element is within a rounding of the element, clamped to that range. This holds
@@ -36,12 +37,13 @@ type panel struct{ rows, channels, inner int64 }
 
 func (p panel) elems() int64 { return p.rows * p.channels * p.inner }
 
-// Magnitudes of searched ranges, relative to the largest one of their elements. Each refit of a scale to its rounded values at least halves it, as
-// |w/s - q| ≤ 1/2 gives w·q ≥ s·q²/2 unless q is 0; clipping factors are at least 0.56, one end of the range is at least half of it, and no search refits
-// more than twice after another one.
+// Magnitudes of searched ranges, relative to the largest one of their elements. Each refit of a scale to its rounded
+// values at least halves it, as
+// |w/s - q| ≤ 1/2 gives w·q ≥ s·q²/2 unless q is 0; clipping factors are at least 0.56, one end of the range is at
+// least half of it, and no search refits more than twice after another one.
 //
-// A search that preserves the norm has the scale Σw²/Σq·w of n elements. Σq·w is at least that of the largest element, whose q is at least a third of the
-// largest one of the range, and Σw² at most n times its square.
+// A search that preserves the norm has the scale Σw²/Σq·w of n elements. Σq·w is at least that of the largest element,
+// whose q is at least a third of the largest one of the range, and Σw² at most n times its square.
 const (
 	leastRange = 1. / 64
 	stretch    = 4
@@ -94,8 +96,8 @@ func (b Repeated) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// Rounding is what rounds restored elements of a data type, and the arithmetic that quantizes them: relative to the magnitudes of their range, a few units
-// in the last place, and absolute for subnormal numbers.
+// Rounding is what rounds restored elements of a data type, and the arithmetic that quantizes them: relative to the
+// magnitudes of their range, a few units in the last place, and absolute for subnormal numbers.
 func Rounding(dt ir.DType) (relative, absolute float32) {
 	switch dt {
 	case ir.Float16:
@@ -268,8 +270,8 @@ func (g ScaleLayout) panels() iter.Seq[panel] {
 	}
 }
 
-// withFeedback is the maximum distance in steps of values that are rounded with error feedback: a quarter more than to nearest, the maximum shift of
-// kernel.BalanceBlock.
+// withFeedback is the maximum distance in steps of values that are rounded with error feedback: a quarter more than to
+// nearest, the maximum shift of kernel.BalanceBlock.
 const withFeedback = 0.75
 
 // Bound is what the stored weight must hold. One that was solved elsewhere is the solution.

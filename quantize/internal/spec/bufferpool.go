@@ -6,9 +6,9 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A BufferPool reuses memory between the weights of a run: new memory would be cleared, and faulted in, for the size of the whole
-// model. It never holds more than was in use at one time, unlike sync.Pool, which a garbage collection empties while the old
-// memory is still there. A nil pool allocates.
+// A BufferPool reuses memory between the weights of a run: new memory would be cleared, and faulted in, for the size of
+// the whole model. It never holds more than was in use at one time, unlike sync.Pool, which a garbage collection
+// empties while the old memory is still there. A nil pool allocates.
 type BufferPool struct {
 	mu     sync.Mutex
 	floats map[int64][][]float32 // by size in multiples of pass.Block

@@ -2,14 +2,15 @@ package spec
 
 import "github.com/mcompress/mcompress/pass"
 
-// Magnitudes of channels or blocks. Some are so small that their scale would not be a normal float32, or not a float16 where scales are
-// stored as such: weight decay leaves magnitudes of 1e-37 to 1e-41 in dead channels. They are stored as zeros, with scale 1.
+// Magnitudes of channels or blocks. Some are so small that their scale would not be a normal float32, or not a float16
+// where scales are stored as such: weight decay leaves magnitudes of 1e-37 to 1e-41 in dead channels. They are stored
+// as zeros, with scale 1.
 type magnitudes struct {
 	dead, all float32 // the largest ones
 }
 
-// visible is the ratio of the largest magnitude of a weight to that of a dead channel below which zeros in its place may be visible in the
-// outputs: above it, they change the weight by less than float32 rounds its largest element.
+// visible is the ratio of the largest magnitude of a weight to that of a dead channel below which zeros in its place
+// may be visible in the outputs: above it, they change the weight by less than float32 rounds its largest element.
 const visible = 1 << 24
 
 // add adds the largest magnitude of a channel or block.

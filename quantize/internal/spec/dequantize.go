@@ -133,8 +133,8 @@ func (u *transposedView) load(row int64) error {
 	return nil
 }
 
-// FakeQuantize is the float weight, and its dequantized values for the given scales and zero points, in the order of the weight;
-// zeros is nil for symmetric schemes.
+// FakeQuantize is the float weight, and its dequantized values for the given scales and zero points, in the order of
+// the weight; zeros is nil for symmetric schemes.
 func (c *PerChannel) FakeQuantize(ctx context.Context, weight, scales, zeros io.ReaderAt) (was, now []float32, err error) {
 	cd := *c
 	cd.Transpose = false

@@ -49,7 +49,8 @@ func (w brokenOutput) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// try runs a recipe on a disk that fails in one operation, 0 for none, and returns the outputs and the number of operations.
+// try runs a recipe on a disk that fails in one operation, 0 for none, and returns the outputs and the number of
+// operations.
 func try(r *ir.Recipe, payloads [][]byte, fails int) (outputs [][]byte, operations int, err error) {
 	d := &disk{left: fails}
 	var in []io.ReaderAt
@@ -116,7 +117,8 @@ func restoreInParts(c *Blockwise) *ir.Recipe {
 	}}
 }
 
-// eachFails runs a recipe once for each of its first and last operations, which fails, and returns the outputs of a run without failure.
+// eachFails runs a recipe once for each of its first and last operations, which fails, and returns the outputs of a run
+// without failure.
 func eachFails(t *testing.T, r *ir.Recipe, payloads [][]byte) [][]byte {
 	t.Helper()
 	outputs, n, err := try(r, payloads, 0)

@@ -23,8 +23,8 @@ type Float4Encoding struct {
 // MinFloat4Block is the smallest block size of 4-bit floats.
 const MinFloat4Block = 16
 
-// NewFloat4 divides v into blocks of up to size elements along its first reduction axis of that length; nil if it has none. Without
-// padding, size is halved until blocks divide the axis.
+// NewFloat4 divides v into blocks of up to size elements along its first reduction axis of that length; nil if it has
+// none. Without padding, size is halved until blocks divide the axis.
 func NewFloat4(t SmallFloat, v *ir.Value, kept []int, size int64, padding bool) SmallFloatEncoding {
 	shape := v.Const.Shape
 	for axis, d := range shape {

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// float4Peaks are the values, of the format or beyond, that a block's maximum magnitude may be scaled to. Levels are not evenly
-// spaced, so that each is tried.
+// float4Peaks are the values, of the format or beyond, that a block's maximum magnitude may be scaled to. Levels are
+// not evenly spaced, so that each is tried.
 var float4Peaks = []float32{6, 7, 5.5, 5, 4.5, 4}
 
 // tileCols is how many blocks are quantized together.

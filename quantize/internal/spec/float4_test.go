@@ -48,7 +48,8 @@ func TestFloat4SearchesItsScales(t *testing.T) {
 	}
 }
 
-// Weights that blocks represent exactly are restored exactly: multiples of a block's power of two, up to the largest 4-bit float.
+// Weights that blocks represent exactly are restored exactly: multiples of a block's power of two, up to the largest
+// 4-bit float.
 func TestFloat4RestoresItsLevels(t *testing.T) {
 	levels, random := []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6}, rand.New(rand.NewPCG(9, 10))
 	for _, c := range []struct {

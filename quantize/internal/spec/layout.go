@@ -8,15 +8,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A ScaleLayout is the granularity of scales: element (b, r, c, i) of batch × rows × channels × inner has scale b·channels +
-// c.
+// A ScaleLayout is the granularity of scales: element (b, r, c, i) of batch × rows × channels × inner has scale
+// b·channels + c.
 type ScaleLayout struct {
 	batch, rows, channels, inner int64
 	limit                        PieceLimit
 }
 
-// A PieceLimit is the number of elements up to which a weight is in memory at a time; 0 is pass.Block. Tests set small ones: what is
-// stored must not depend on it.
+// A PieceLimit is the number of elements up to which a weight is in memory at a time; 0 is pass.Block. Tests set small
+// ones: what is stored must not depend on it.
 type PieceLimit int64
 
 // Elems is the number, with the default.
@@ -57,8 +57,9 @@ func PerAxisLayout(shape []int64, axis int) ScaleLayout {
 	return g
 }
 
-// LayoutOfAxes is one scale for each index of some axes, and the shape of the scales, which broadcasts to that of the weight. Axes with and
-// without scales may alternate three times; where they do more often, the outermost ones share scales.
+// LayoutOfAxes is one scale for each index of some axes, and the shape of the scales, which broadcasts to that of the
+// weight. Axes with and without scales may alternate three times; where they do more often, the outermost ones share
+// scales.
 func LayoutOfAxes(shape []int64, axes []int) (ScaleLayout, []int64) {
 	if len(axes) == 0 {
 		return PerTensorLayout((ir.Spec{Shape: shape}).Elems()), nil

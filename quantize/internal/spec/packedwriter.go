@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// A PackedWriter writes values of 2, 4, 6 or 8 bits without gaps, the lowest bits of a byte first. It is the only writer of such values: a
-// tensor is written in pieces, and the bits of a piece that do not fill its last byte belong to the same byte as the first ones of the next.
+// A PackedWriter writes values of 2, 4, 6 or 8 bits without gaps, the lowest bits of a byte first. It is the only
+// writer of such values: a tensor is written in pieces, and the bits of a piece that do not fill its last byte belong
+// to the same byte as the first ones of the next.
 type PackedWriter struct {
 	w    io.Writer
 	bits int

@@ -49,7 +49,8 @@ func TestPackedWriter(t *testing.T) {
 	})
 }
 
-// Scales broadcast to the weight: the scale of an element, by the layout, is that at its indices along the axes of the scales' shape.
+// Scales broadcast to the weight: the scale of an element, by the layout, is that at its indices along the axes of the
+// scales' shape.
 func TestLayoutOfAxesBroadcasts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shape := rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 6).Draw(t, "shape")
@@ -88,8 +89,8 @@ func TestLayoutOfAxesBroadcasts(t *testing.T) {
 	})
 }
 
-// What is stored, and what is restored from it, does not depend on the number of elements that are in memory at a time: the bytes are those
-// of a weight in one piece.
+// What is stored, and what is restored from it, does not depend on the number of elements that are in memory at a time:
+// the bytes are those of a weight in one piece.
 func TestEncodingsDoNotDependOnPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		dt := rapid.SampledFrom([]ir.DType{ir.Float, ir.Float16, ir.BFloat16}).Draw(t, "type")

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A minMaxObserver is the range of each scale's elements: the bits of the maximum magnitude, and for asymmetric schemes minimum
-// and maximum.
+// A minMaxObserver is the range of each scale's elements: the bits of the maximum magnitude, and for asymmetric schemes
+// minimum and maximum.
 type minMaxObserver struct {
 	bits   []uint32
 	lo, hi []float32

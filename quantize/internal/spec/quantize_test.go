@@ -228,7 +228,8 @@ func TestQuantizedHalves(t *testing.T) {
 	}
 }
 
-// holds compares the outputs of l's recipe, and the restored weight, with the definition. The shape of the scales is not checked.
+// holds compares the outputs of l's recipe, and the restored weight, with the definition. The shape of the scales is
+// not checked.
 func (l *layout) holds(t *testing.T, x []float32) {
 	t.Helper()
 	want := l.define(x)

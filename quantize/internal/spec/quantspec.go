@@ -16,8 +16,8 @@ type QuantSpec struct {
 	BiasScales  bool // the scale of an int32 bias is a multiple of that of the channel, also where that is all zeros
 }
 
-// biasOfZeros is the scale of zeros with BiasScales. The bias keeps 2⁻¹³ of the scale of activations, and may be 2¹⁸ times as large: of 1, it would be rounded
-// to whole scales of activations, mostly to 0.
+// biasOfZeros is the scale of zeros with BiasScales. The bias keeps 2⁻¹³ of the scale of activations, and may be 2¹⁸
+// times as large: of 1, it would be rounded to whole scales of activations, mostly to 0.
 const biasOfZeros = 0x1p-12
 
 // DType is the type of quantized values.
@@ -28,8 +28,8 @@ func (s QuantSpec) DType() ir.DType {
 	return ir.Int8
 }
 
-// Levels is the range of quantized values. It is even around the zero point for symmetric schemes; the reduced int8 range is
-// ±64, like ONNX Runtime's.
+// Levels is the range of quantized values. It is even around the zero point for symmetric schemes; the reduced int8
+// range is ±64, like ONNX Runtime's.
 func (s QuantSpec) Levels() kernel.IntRange {
 	switch z := s.ZeroPoint(); {
 	case s.Symmetric:
@@ -55,8 +55,8 @@ func (s QuantSpec) ZeroPoint() int32 {
 	return 0
 }
 
-// maxMagnitude is the largest distance from the zero point in the symmetric scheme. It does not depend on the type: uint8 values
-// are int8 values plus 128.
+// maxMagnitude is the largest distance from the zero point in the symmetric scheme. It does not depend on the type:
+// uint8 values are int8 values plus 128.
 func (s QuantSpec) maxMagnitude() int32 {
 	if s.ReduceRange {
 		return 64
@@ -64,8 +64,9 @@ func (s QuantSpec) maxMagnitude() int32 {
 	return 127
 }
 
-// QParams is the scale and zero point for values in [lo, hi]. A channel of zeros has scale 1, or biasOfZeros. It returns false for a scale that
-// is not a normal float32, or whose product with a quantized value overflows: it would not represent the values.
+// QParams is the scale and zero point for values in [lo, hi]. A channel of zeros has scale 1, or biasOfZeros. It
+// returns false for a scale that is not a normal float32, or whose product with a quantized value overflows: it would
+// not represent the values.
 func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) {
 	if lo == 0 && hi == 0 {
 		if scale = 1; s.BiasScales {
@@ -91,8 +92,8 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 	return scale, zero, representable(scale, float32(max(c.Hi-zero, zero-c.Lo)))
 }
 
-// representable reports whether scale is a normal float32 and its product with the largest quantized value is finite. The product may
-// exceed the largest weight, as scales are rounded.
+// representable reports whether scale is a normal float32 and its product with the largest quantized value is finite.
+// The product may exceed the largest weight, as scales are rounded.
 func representable(scale, largest float32) bool {
 	return IsNormal(scale) && scale*largest <= math.MaxFloat32
 }

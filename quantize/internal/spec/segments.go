@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A segment is contiguous elements. For columnwise layouts it is whole rows, and first is the scale of its first column; else all
-// of it has scale first.
+// A segment is contiguous elements. For columnwise layouts it is whole rows, and first is the scale of its first
+// column; else all of it has scale first.
 type segment struct {
 	at, n int64
 	first int64
@@ -56,8 +56,8 @@ func (g ScaleLayout) bufferElems() int64 {
 	return w
 }
 
-// A segmentBuffer reads segments of a float tensor from larger blocks, so that short segments do not need a system call each.
-// close frees its buffer.
+// A segmentBuffer reads segments of a float tensor from larger blocks, so that short segments do not need a system call
+// each. close frees its buffer.
 type segmentBuffer struct {
 	f         *pass.Floats
 	buf       []float32
@@ -68,8 +68,8 @@ type segmentBuffer struct {
 	close     func()
 }
 
-// maxHeld is the number of elements up to which a weight that is read twice stays in memory: 12 MiB of float32. Reading larger ones again
-// costs less than the memory.
+// maxHeld is the number of elements up to which a weight that is read twice stays in memory: 12 MiB of float32. Reading
+// larger ones again costs less than the memory.
 func (l PieceLimit) maxHeld() int64 { return 12 * l.Elems() }
 
 // newSegmentBuffer returns a reader for one or two passes over g's segments.

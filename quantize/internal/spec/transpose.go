@@ -17,8 +17,8 @@ func (c *PerChannel) panelCols() int64 {
 	return min(cols, max(16, c.Layout.limit.panel()/max(1, rows)))
 }
 
-// quantizeTransposed quantizes the weight row by row and writes quantized values column by column. A matrix that fits into one
-// panel is read once.
+// quantizeTransposed quantizes the weight row by row and writes quantized values column by column. A matrix that fits
+// into one panel is read once.
 func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out io.Writer) (*QParams, error) {
 	rows, cols, width := c.Shape[0], c.Shape[1], c.panelCols()
 	f := pass.NewFloats(in, c.Weight.DType)

@@ -15,8 +15,8 @@ import (
 )
 
 // applyAWQ multiplies weights such that those of large activations have smaller quantization errors (Lin et al. 2023,
-// arXiv:2306.00978). Activations are divided by the same factors in their producers; a separate Mul would cost more in every run
-// than it gains.
+// arXiv:2306.00978). Activations are divided by the same factors in their producers; a separate Mul would cost more in
+// every run than it gains.
 func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 	if o == nil || o.Algo != "awq" || step.Env.DryRun { // sizes do not depend on factors
 		return nil

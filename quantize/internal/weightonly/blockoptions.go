@@ -21,8 +21,9 @@ type BlockOptions struct {
 	GPTQ         GPTQ
 }
 
-// blockTypes are the quantized data types by width: signed and unsigned, the first opset whose DequantizeLinear supports blocks of
-// them, and the capabilities of runtimes that use them: Cast, products after DequantizeLinear, and MatMulNBits.
+// blockTypes are the quantized data types by width: signed and unsigned, the first opset whose DequantizeLinear
+// supports blocks of them, and the capabilities of runtimes that use them: Cast, products after DequantizeLinear, and
+// MatMulNBits.
 var blockTypes = map[int]struct {
 	Signed, Unsigned   ir.DType
 	opset              int64
@@ -81,8 +82,9 @@ func (o *BlockOptions) layout(rows, cols, size int64, packed bool) *spec.BlockLa
 	return b
 }
 
-// The forms of products with blockwise weights: the first one that the target runs, not slower than float; DequantizeLinear before them;
-// or ONNX Runtime's own MatMulNBits, which works at every opset and supports float zero points.
+// The forms of products with blockwise weights: the first one that the target runs, not slower than float;
+// DequantizeLinear before them; or ONNX Runtime's own MatMulNBits, which works at every opset and supports float zero
+// points.
 const (
 	AutoForm     = "auto"
 	StandardForm = "dequantizelinear"

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// A dequantizedConstant is the constant of a quantized matrix, row-major. Values are computed when they are read, some lines at a time: rows, or
-// columns of a transposed matrix.
+// A dequantizedConstant is the constant of a quantized matrix, row-major. Values are computed when they are read, some
+// lines at a time: rows, or columns of a transposed matrix.
 type dequantizedConstant struct {
 	*matrix
 	workers int

@@ -79,8 +79,9 @@ func (w *Quantizer) rewrite(ctx context.Context, s *pass.Step, plans []*plan) er
 	return nil
 }
 
-// foldShared folds a group of plans in which several DequantizeLinear would read the same quantized weight or scales: ONNX
-// Runtime fuses none of them into MatMulNBits, but would dequantize in every run. Folded, they are one dense weight.
+// foldShared folds a group of plans in which several DequantizeLinear would read the same quantized weight or scales:
+// ONNX Runtime fuses none of them into MatMulNBits, but would dequantize in every run. Folded, they are one dense
+// weight.
 func (w *Quantizer) foldShared(g []*plan) {
 	if len(g) == 1 || g[0].form.Name != pass.Dequantize.Name {
 		return

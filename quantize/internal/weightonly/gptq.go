@@ -20,8 +20,8 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/solve"
 )
 
-// GPTQ quantizes matrices with the Hessian of their inputs, which are activations of the partly quantized model on calibration
-// samples.
+// GPTQ quantizes matrices with the Hessian of their inputs, which are activations of the partly quantized model on
+// calibration samples.
 type GPTQ struct {
 	Data       calibrate.Data
 	ActOrder   bool
@@ -86,7 +86,8 @@ func (g *GPTQ) solve(ctx context.Context, step *pass.Step, ls []*matrix) (left m
 	})
 }
 
-// cost is proportional to the time of quantizing matrices with the same input: of the Hessian and its factor, and of each matrix.
+// cost is proportional to the time of quantizing matrices with the same input: of the Hessian and its factor, and of
+// each matrix.
 func cost(ls []*matrix) int64 {
 	k := int64(ls[0].k)
 	n := k
@@ -170,7 +171,8 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	return nil
 }
 
-// largeHessian is the number of bytes from which memory is collected before and after a Hessian: the garbage collector would let the heap grow by as much.
+// largeHessian is the number of bytes from which memory is collected before and after a Hessian: the garbage collector
+// would let the heap grow by as much.
 const largeHessian = 64 << 20
 
 // collect collects memory if a Hessian of k inputs is large.
@@ -183,8 +185,8 @@ func collect(k int) {
 // unit is the name of the result for l in a journal.
 func (l *matrix) unit() string { return l.node.Label() + ", " + l.weight.Name }
 
-// matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs. Zeros stay zero, so that a pruned matrix stays
-// sparse. f is nil if the result is known.
+// matrix quantizes one matrix, and replaces it by its dequantized values in the model that runs. Zeros stay zero, so
+// that a pruned matrix stays sparse. f is nil if the result is known.
 func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err error) {
 	l.quantized, err = layerwise.Once(ctx, s.step, l.unit(), func() ([][]byte, error) {
 		quantized, err := s.quantize(ctx, l, f)
@@ -203,7 +205,8 @@ func (s *gptqRun) matrix(ctx context.Context, l *matrix, f *hessian.Factor) (err
 	return err
 }
 
-// columnElems is the number of elements of the columns that are quantized at a time: 32 MiB, as a vocabulary's matrix may have hundreds.
+// columnElems is the number of elements of the columns that are quantized at a time: 32 MiB, as a vocabulary's matrix
+// may have hundreds.
 const columnElems = 8 << 20
 
 // quantize quantizes a matrix some columns at a time, which are independent.

@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// chooseBlocks picks the form of a blockwise weight: DequantizeLinear for one product, quantized lookups, both if their layouts
-// agree, else a form that runtimes fold. Both require transposed values, and columns of zero points as vectors: ONNX Runtime has
-// no Transpose of 2-bit and no Reshape of 4-bit types.
+// chooseBlocks picks the form of a blockwise weight: DequantizeLinear for one product, quantized lookups, both if their
+// layouts agree, else a form that runtimes fold. Both require transposed values, and columns of zero points as vectors:
+// ONNX Runtime has no Transpose of 2-bit and no Reshape of 4-bit types.
 func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	if p := w.chooseBits(v, us); p != nil {
 		return p
@@ -69,8 +69,8 @@ func (w *Quantizer) chooseProduct(v *ir.Value, product *weights.Consumer) *plan 
 	return p
 }
 
-// dequantizedBlock is the block size of DequantizeLinear for columns of some rows: the largest one up to the given one that the target
-// supports, or -1 if there is none.
+// dequantizedBlock is the block size of DequantizeLinear for columns of some rows: the largest one up to the given one
+// that the target supports, or -1 if there is none.
 func (w *Quantizer) dequantizedBlock(rows int64) int64 {
 	size := int64(w.Blocks.size())
 	for ; size > 0 && size < rows && rows%size != 0 && !w.padding; size /= 2 {

@@ -24,8 +24,8 @@ func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayo
 	return b
 }
 
-// chooseBits picks MatMulNBits for the right operand of products that read the same columns, and for lookups of these; nil for other
-// weights.
+// chooseBits picks MatMulNBits for the right operand of products that read the same columns, and for lookups of these;
+// nil for other weights.
 func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.NBits}
 	lookups := 0
@@ -63,22 +63,22 @@ func sameMatrix(a, b *weights.Consumer) bool {
 	return rows == r && cols == c && columnMajor == m
 }
 
-// prefersNBits reports whether a product of s has MatMulNBits without a request: packed weights stay so in memory. Blocks of fewer rows than
-// the smallest one would be padded.
+// prefersNBits reports whether a product of s has MatMulNBits without a request: packed weights stay so in memory.
+// Blocks of fewer rows than the smallest one would be padded.
 func (w *Quantizer) prefersNBits(s *weights.Consumer) bool {
 	rows, _, _ := s.Matrix()
 	fast := w.fastNBits && (w.Blocks.Bits == 4 || w.wide())
 	return fast && !w.Blocks.dequantizes() && w.Blocks.size() > 0 && rows >= minBlock && s.Elem == ir.Float
 }
 
-// wide reports whether products read 2-bit values in 4 bits: no version of ONNX Runtime has a fast MatMulNBits of 2 bits, and the newest alone
-// has a fast product after DequantizeLinear.
+// wide reports whether products read 2-bit values in 4 bits: no version of ONNX Runtime has a fast MatMulNBits of 2
+// bits, and the newest alone has a fast product after DequantizeLinear.
 func (w *Quantizer) wide() bool {
 	return w.Blocks.Bits == 2 && w.denseReason != "" && !w.Blocks.usesNBits()
 }
 
-// tiedNBits reports whether a weight of a product and of lookups has MatMulNBits without a request: the product is not slower than float,
-// and with values of less than a byte no operators of ONNX read the same bytes in both.
+// tiedNBits reports whether a weight of a product and of lookups has MatMulNBits without a request: the product is not
+// slower than float, and with values of less than a byte no operators of ONNX read the same bytes in both.
 func (w *Quantizer) tiedNBits(v *ir.Value) bool {
 	if !w.nbits || w.Blocks.Bits == 8 || w.Blocks.size() == 0 || w.Blocks.dequantizes() {
 		return false
@@ -86,7 +86,8 @@ func (w *Quantizer) tiedNBits(v *ir.Value) bool {
 	return w.fused || w.Blocks.Bits == 4 && v.Const.Elems() >= pass.LargeWeight
 }
 
-// rowsInBytes is the layout of a table whose rows are whole bytes of quantized values, and of zero points; nil if they are not.
+// rowsInBytes is the layout of a table whose rows are whole bytes of quantized values, and of zero points; nil if they
+// are not.
 func (w *Quantizer) rowsInBytes(table *weights.Consumer) *spec.BlockLayout {
 	rows, cols, columnMajor := table.Matrix()
 	block := Divisor(rows, int64(w.Blocks.size()))

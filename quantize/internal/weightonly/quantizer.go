@@ -20,8 +20,8 @@ type Quantizer struct {
 	Blocks  *BlockOptions // instead of Spec; nil for per-channel weights
 	buffers *spec.BufferPool
 	Bias    biascorrection.Correction
-	// denseReason is the detail of pass.DenseAtRunTime, if products have no DequantizeLinear: the runtime that lacks it, or the opset
-	// and the option or node that keeps it.
+	// denseReason is the detail of pass.DenseAtRunTime, if products have no DequantizeLinear: the runtime that lacks
+	// it, or the opset and the option or node that keeps it.
 	denseReason string
 	packed      bool // quantized values of less than 8 bits are packed into bytes, for lack of a data type
 	large       bool // large matrices have DequantizeLinear all the same
@@ -74,8 +74,8 @@ func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 	return w.rewrite(ctx, s, plans)
 }
 
-// prepare decides by the target whether products have DequantizeLinear, and whether values are packed into bytes, and raises the opset as
-// far as that requires.
+// prepare decides by the target whether products have DequantizeLinear, and whether values are packed into bytes, and
+// raises the opset as far as that requires.
 func (w *Quantizer) prepare(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
 	t, cast, fused := s.Env.Target, pass.Capability(0), pass.Fused8
 	if w.Blocks != nil {
@@ -104,7 +104,8 @@ func (w *Quantizer) prepare(ctx context.Context, s *pass.Step, vs []*ir.Value) e
 	return nil // weights of other opsets are skipped one by one
 }
 
-// raiseToTypes raises the opset to that of DequantizeLinear or of the data type if some weight is stored so. If that is not possible, none is.
+// raiseToTypes raises the opset to that of DequantizeLinear or of the data type if some weight is stored so. If that is
+// not possible, none is.
 func (w *Quantizer) raiseToTypes(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
 	to := w.opset()
 	typed := func(p *plan) bool {

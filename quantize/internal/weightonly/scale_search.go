@@ -20,29 +20,29 @@ const (
 	minMaxSearch = "minmax"
 )
 
-// Models are compared if they have at most this many bytes of weights and of values computed in a run: the more weights, the less the output
-// error of one rounding differs from the expected one.
+// Models are compared if they have at most this many bytes of weights and of values computed in a run: the more
+// weights, the less the output error of one rounding differs from the expected one.
 const (
 	maxComparedWeights = 8 << 20
 	maxComparedValues  = 64 << 20
 )
 
-// comparedSamples is the maximum number of samples of each distribution, fewer if together they compute more than maxComparedTotal bytes of
-// values. With 8 instead of 32, chance decides between equal rules.
+// comparedSamples is the maximum number of samples of each distribution, fewer if together they compute more than
+// maxComparedTotal bytes of values. With 8 instead of 32, chance decides between equal rules.
 const (
 	comparedSamples  = 32
 	maxComparedTotal = 16 << 20
 )
 
-// executionCost is the number of bytes of values whose computation takes about as long as one execution of a node in a subgraph. How often a Loop
-// executes its nodes is known after a run only.
+// executionCost is the number of bytes of values whose computation takes about as long as one execution of a node in a
+// subgraph. How often a Loop executes its nodes is known after a run only.
 const executionCost = 4 << 10
 
 // minGain is the minimum difference of the output SQNR, in dB, for MSE-optimal scales.
 const minGain = 0.5
 
-// inputDistributions are those of random floating-point inputs, as functions of standard normal numbers, as the range of real inputs is not
-// in the model: normalized values, small values, and uniform ones from 0 to 1.
+// inputDistributions are those of random floating-point inputs, as functions of standard normal numbers, as the range
+// of real inputs is not in the model: normalized values, small values, and uniform ones from 0 to 1.
 func inputDistributions() []func(float64) float64 {
 	return []func(float64) float64{
 		func(x float64) float64 { return x },
@@ -51,8 +51,9 @@ func inputDistributions() []func(float64) float64 {
 	}
 }
 
-// searchScales decides on the rule for scales if the options leave it open: MSE-optimal scales, unless round to nearest has outputs that are
-// as good on random inputs of some distribution. Models that are too large for this, or do not run on random inputs, have MSE-optimal scales.
+// searchScales decides on the rule for scales if the options leave it open: MSE-optimal scales, unless round to nearest
+// has outputs that are as good on random inputs of some distribution. Models that are too large for this, or do not run
+// on random inputs, have MSE-optimal scales.
 func (o *BlockOptions) searchScales(ctx context.Context, s *pass.Step, plans []*plan) error {
 	if o == nil || o.Search != autoSearch || o.Algo != "" && o.Algo != "rtn" || s.Env.DryRun || s.Env.NoTrials || len(plans) == 0 || weightBytes(s.Model) > maxComparedWeights {
 		return nil
@@ -82,7 +83,8 @@ func weightBytes(m *ir.Model) (n int64) {
 // errTooLarge is the error of models whose runs compute too many values.
 var errTooLarge = errors.New("too many values")
 
-// gain is the difference between the output SQNR of MSE-optimal scales and that of round to nearest in dB, the minimum of all distributions.
+// gain is the difference between the output SQNR of MSE-optimal scales and that of round to nearest in dB, the minimum
+// of all distributions.
 func (o *BlockOptions) gain(ctx context.Context, s *pass.Step, plans []*plan) (_ float64, err error) {
 	c := &scaleComparison{step: s, options: engine.Options{Workers: s.Env.Workers, Limits: s.Env.Limits}}
 	defer func() { err = errors.Join(err, c.close()) }()

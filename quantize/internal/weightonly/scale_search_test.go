@@ -36,7 +36,8 @@ func loop(trips int64) *ir.Model {
 	return m
 }
 
-// The samples on which rules for scales are compared are fewer for a model whose Loop executes its nodes often, which its planned values do not tell.
+// The samples on which rules for scales are compared are fewer for a model whose Loop executes its nodes often, which
+// its planned values do not tell.
 func TestComparedSamplesOfLoops(t *testing.T) {
 	const most = maxComparedTotal / executionCost
 	for _, trips := range []int64{1, 40, most / 4, most} {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// ResolveActivationRank sets the rank of the activation where scales can only be reshaped with a known rank, or returns why it
-// cannot be used.
+// ResolveActivationRank sets the rank of the activation where scales can only be reshaped with a known rank, or returns
+// why it cannot be used.
 func (s *Consumer) ResolveActivationRank() pass.Reason {
 	if s.Side == Lookup || s.Side == Right && len(s.Shape) <= 2 && !s.Mirrored {
 		return pass.Reason{}
@@ -31,9 +31,9 @@ func (s *Consumer) ResolveActivationRank() pass.Reason {
 	return pass.Reason{}
 }
 
-// RequiresUint8 reports whether int8 weights would fail in ONNX Runtime: its fused node has no kernel for them on the left; and
-// weights of several products, or in another scope, cannot be converted for CPUs without VNNI, so that products saturate or the
-// model does not load.
+// RequiresUint8 reports whether int8 weights would fail in ONNX Runtime: its fused node has no kernel for them on the
+// left; and weights of several products, or in another scope, cannot be converted for CPUs without VNNI, so that
+// products saturate or the model does not load.
 func (s *Consumer) RequiresUint8(w *Weight) bool {
 	if s.Side == Lookup {
 		return false
@@ -96,7 +96,8 @@ func ConsumerAt(n *ir.Node, embeddings bool) *Consumer {
 // IsProduct reports whether n is one of ONNX's matrix products: MatMul or Gemm.
 func IsProduct(n *ir.Node) bool { return ir.DefaultDomain(n.Op.Domain) && operator.Of(n).Product() }
 
-// newConsumer is k as the operand of MatMul or Gemm with an activation, or as the table of Gather; nil if it is neither.
+// newConsumer is k as the operand of MatMul or Gemm with an activation, or as the table of Gather; nil if it is
+// neither.
 func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 	n, o := k.Node, k.Operand
 	s := &Consumer{Node: n, Side: Right, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: k.Use, Unsupported: o.Trouble}
@@ -124,7 +125,8 @@ func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 	return s
 }
 
-// maxConstantNodes is the number of nodes up to which a value is computed from constants: more than any form of weights has.
+// maxConstantNodes is the number of nodes up to which a value is computed from constants: more than any form of weights
+// has.
 const maxConstantNodes = 12
 
 // isConstant reports whether v is a constant, or computed from constants by a chain of at most depth nodes.
@@ -205,8 +207,8 @@ func (s *Consumer) ChannelAxis() int {
 	return axis
 }
 
-// Matrix is the size of the matrix of a product, or of the transposed table of a lookup, so that a lookup reads columns. ColumnMajor
-// reports whether the base holds its columns one after another.
+// Matrix is the size of the matrix of a product, or of the transposed table of a lookup, so that a lookup reads
+// columns. ColumnMajor reports whether the base holds its columns one after another.
 func (s *Consumer) Matrix() (rows, cols int64, columnMajor bool) {
 	if s.Side == Lookup {
 		return s.Shape[1], s.Shape[0], !s.Transposed
@@ -220,8 +222,8 @@ func (s *Consumer) Mirror() {
 	s.Shape = []int64{s.Shape[1], s.Shape[0]}
 }
 
-// StaysQuantized reports whether ONNX Runtime keeps the weight quantized at run time after DequantizeLinear: a table, or a right
-// matrix of one of types, with an activation of the same type.
+// StaysQuantized reports whether ONNX Runtime keeps the weight quantized at run time after DequantizeLinear: a table,
+// or a right matrix of one of types, with an activation of the same type.
 func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
 	if s.Side == Lookup {
 		return s.Unsupported.None()
@@ -229,8 +231,8 @@ func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
 	return s.Unsupported.None() && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType && slices.Contains(types, s.Elem)
 }
 
-// SameScope reports whether all products are in one graph that can hold the quantized weight: ONNX Runtime does not load inputs
-// of DequantizeLinear from an outer scope.
+// SameScope reports whether all products are in one graph that can hold the quantized weight: ONNX Runtime does not
+// load inputs of DequantizeLinear from an outer scope.
 func SameScope(v *ir.Value, ss []*Consumer) bool {
 	for _, s := range ss {
 		if s.Node.Graph() != ss[0].Node.Graph() {

@@ -24,8 +24,8 @@ func TestProductWithoutOutput(t *testing.T) {
 	}
 }
 
-// The channel axis of a constant is that of the outputs of a product, or of the rows that are looked up, whatever the operand, the
-// transposition and the batch.
+// The channel axis of a constant is that of the outputs of a product, or of the rows that are looked up, whatever the
+// operand, the transposition and the batch.
 func TestChannelAxis(t *testing.T) {
 	const channels = 5
 	transA, transB := ir.IntAttr("transA", 1), ir.IntAttr("transB", 1)

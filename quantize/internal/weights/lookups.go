@@ -2,7 +2,8 @@ package weights
 
 import "github.com/mcompress/mcompress/ir"
 
-// Lookups are the uses of v by Gather that look up its rows, which a form may look up as they are stored; all reports whether v has no others.
+// Lookups are the uses of v by Gather that look up its rows, which a form may look up as they are stored; all reports
+// whether v has no others.
 func Lookups(v *ir.Value) (lookups []*Consumer, all bool) {
 	us, reason := Uses(v)
 	if !reason.None() {

@@ -9,8 +9,8 @@ import (
 // maxTraced is the maximum number of values that HasMean visits.
 const maxTraced = 256
 
-// InputsHaveMean reports whether the inputs that v is multiplied with have a common mean at all of its uses, as HasMean. Rows that are
-// looked up, and states of recurrent layers, have none.
+// InputsHaveMean reports whether the inputs that v is multiplied with have a common mean at all of its uses, as
+// HasMean. Rows that are looked up, and states of recurrent layers, have none.
 func InputsHaveMean(v *ir.Value) bool {
 	uses := pass.LeafUses(v)
 	for _, u := range uses {
@@ -24,7 +24,8 @@ func InputsHaveMean(v *ir.Value) bool {
 // recurrence is the input of LSTM, GRU and RNN with the weights of the state.
 const recurrence = 2
 
-// input is the value that the weight at u is multiplied with, nil for tables and for the recurrence of an LSTM, GRU or RNN.
+// input is the value that the weight at u is multiplied with, nil for tables and for the recurrence of an LSTM, GRU or
+// RNN.
 func input(u ir.Use) *ir.Value {
 	switch role := operator.Of(u.Node).Input(u.Index).Role; {
 	case role == operator.Table, role == operator.Gates && u.Index == recurrence:
@@ -35,9 +36,9 @@ func input(u ir.Use) *ir.Value {
 	return u.Node.Input(0)
 }
 
-// HasMean reports whether the elements of v have a common mean: v is a rectified value or an input of the model, or follows from such by
-// operators that keep a mean. Outputs of normalizations, products, and sums of those do not: their means differ in sign from channel to
-// channel.
+// HasMean reports whether the elements of v have a common mean: v is a rectified value or an input of the model, or
+// follows from such by operators that keep a mean. Outputs of normalizations, products, and sums of those do not: their
+// means differ in sign from channel to channel.
 func HasMean(v *ir.Value) bool {
 	t := tracer{left: maxTraced}
 	return t.mean(v)

@@ -6,7 +6,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Inputs have a mean after rectifiers and operators that keep it, and at inputs of the model, not after products and normalizations.
+// Inputs have a mean after rectifiers and operators that keep it, and at inputs of the model, not after products and
+// normalizations.
 func TestInputsHaveMean(t *testing.T) {
 	for _, tt := range []struct {
 		name string

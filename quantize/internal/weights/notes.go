@@ -5,7 +5,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// RemoveFromInputs removes v from its graph's inputs, as callers cannot replace quantized weights, and returns a note about it.
+// RemoveFromInputs removes v from its graph's inputs, as callers cannot replace quantized weights, and returns a note
+// about it.
 func RemoveFromInputs(v *ir.Value) pass.Reason {
 	if !v.IsInput() {
 		return pass.Reason{}

@@ -51,8 +51,8 @@ func axesOf(o *pass.Operand, axes []int) []int {
 	return axes
 }
 
-// baseAxes are the output axes of the constant, none if it is seen in another shape: rows of a table, and rows or columns of each matrix of a
-// product.
+// baseAxes are the output axes of the constant, none if it is seen in another shape: rows of a table, and rows or
+// columns of each matrix of a product.
 func (s *Consumer) baseAxes(v *ir.Value) []int {
 	rank := len(v.Const.Shape)
 	if !s.Unsupported.None() || len(s.Shape) != rank || rank < 2 {
