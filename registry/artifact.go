@@ -34,8 +34,8 @@ type File struct {
 	Role   Role   `json:"role"`
 }
 
-// key is text for the name of a file: two files of an artifact may have the same content.
-func (f File) key() string {
+// Key is text for the name of a file: two files of an artifact may have the same content.
+func (f File) Key() string {
 	name := sha256.Sum256([]byte(f.Name))
 	return f.SHA256[:32] + "-" + hex.EncodeToString(name[:4])
 }

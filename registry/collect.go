@@ -3,12 +3,12 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +16,8 @@ import (
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/registry/internal/reported"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -40,6 +42,20 @@ var companions = []companion{
 	{".intoto.json", Provenance},
 	{".sig", Signature},
 	{".card.md", Card},
+}
+
+// RoleOf is the role of a file that belongs to a model, by its name: NAME.report.json and the others that Collect
+// lists, and README.md; Other for other names.
+func RoleOf(name string) Role {
+	for _, c := range companions {
+		if strings.HasSuffix(name, c.suffix) {
+			return c.role
+		}
+	}
+	if path.Base(name) == readme {
+		return Card
+	}
+	return Other
 }
 
 // CollectOptions are the options of Collect.
@@ -68,7 +84,7 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 	if err := checkNames(a.Files); err != nil {
 		return nil, err
 	}
-	m := newMeter(a.Size(), o.Progress)
+	m := transfer.NewMeter(a.Size(), o.Progress)
 	for i := range a.Files {
 		if err := a.Files[i].sum(ctx, m); err != nil {
 			return nil, err
@@ -156,7 +172,7 @@ func (a *Artifact) addCompanions(model, dir string) error {
 }
 
 // sum sets the digest, and the size as read.
-func (f *File) sum(ctx context.Context, m *meter) (err error) {
+func (f *File) sum(ctx context.Context, m *transfer.Meter) (err error) {
 	f.SHA256, f.Size, err = digest.File(ctx, f.Path, m)
 	return err
 }
@@ -211,54 +227,9 @@ func reportedFiles(path string) ([]File, error) {
 
 func decodeReported(r io.Reader) ([]File, error) {
 	var result struct{ Files []File }
-	err := decodeFields(r, map[string]any{"result": &result})
+	err := reported.Decode(r, map[string]any{"result": &result})
 	if err == nil && result.Files == nil {
 		err = errors.New("not a report: it has no result")
 	}
 	return result.Files, err
-}
-
-// decodeFields decodes the values of some keys of an object, and skips the others. It stops when it has all.
-func decodeFields(r io.Reader, fields map[string]any) error {
-	d := json.NewDecoder(r)
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.Join(errors.New("not a report"), err)
-	}
-	for found := 0; found < len(fields) && d.More(); {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		to, wanted := fields[key.(string)]
-		if !wanted {
-			if err := skip(d); err != nil {
-				return err
-			}
-			continue
-		}
-		found++
-		if err := d.Decode(to); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// skip reads one value by its tokens, none of which is large.
-func skip(d *json.Decoder) error {
-	for depth := 0; ; {
-		t, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth == 0 {
-			return nil
-		}
-	}
 }

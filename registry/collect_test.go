@@ -1,27 +1,32 @@
-package registry
+package registry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
+	"github.com/mcompress/mcompress/internal/pack"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // collected returns the names of the files of a model in a folder.
 func collected(t *testing.T, model string, files map[string]string) (string, error) {
 	t.Helper()
-	a, err := Collect(t.Context(), filepath.Join(written(t, files), model), CollectOptions{})
+	a, err := registry.Collect(t.Context(), filepath.Join(registrytest.Written(t, files), model), registry.CollectOptions{})
 	if err != nil {
 		return "", err
 	}
-	return names(a.Files), nil
+	return registrytest.Names(a.Files), nil
 }
 
 // Files of other models, and of earlier results, are left out.
 func TestCollectInAFolderOfModels(t *testing.T) {
-	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
+	mlp := registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
 	files := map[string]string{
 		"a.onnx": mlp, "a.report.md": "", "a.int8.onnx": mlp, "a.int8.report.md": "", "a.int8.environment.json": "", "b.onnx": mlp, "b.report.md": "", "b.sig": "",
 		"notes.txt": "",
@@ -46,12 +51,12 @@ func TestCollectInAFolderOfModels(t *testing.T) {
 
 // A report has to be that of the model.
 func TestCollectComparesTheReport(t *testing.T) {
-	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
+	mlp := registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
 	for report, want := range map[string]string{
-		`{"ledger": [{"a": []}], "result": {"files": [{"name": "m.onnx", "sha256": "` + sum([]byte(mlp)) + `"}]}}`: "",
-		`{"result": {"files": [{"name": "m.onnx"}]}}`:                                                              "", // --digest none
-		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + sum(nil) + `"}]}}`:                                "it describes another model",
-		`{"result": {"files": [{"name": "n.onnx", "sha256": "` + sum(nil) + `"}]}}`:                                "the report does not name m.onnx",
+		`{"ledger": [{"a": []}], "result": {"files": [{"name": "m.onnx", "sha256": "` + registrytest.Sum([]byte(mlp)) + `"}]}}`: "",
+		`{"result": {"files": [{"name": "m.onnx"}]}}`:                                            "", // --digest none
+		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + registrytest.Sum(nil) + `"}]}}`: "it describes another model",
+		`{"result": {"files": [{"name": "n.onnx", "sha256": "` + registrytest.Sum(nil) + `"}]}}`: "the report does not name m.onnx",
 		`{"a": 1}`: "it has no result",
 		`[]`:       "not a report",
 		`{"a`:      "unexpected EOF",
@@ -60,7 +65,7 @@ func TestCollectComparesTheReport(t *testing.T) {
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: got %v", report, err)
-		case want != "" && (!isA[*ContentError](err) || !strings.Contains(err.Error(), want)):
+		case want != "" && (!registrytest.IsA[*registry.ContentError](err) || !strings.Contains(err.Error(), want)):
 			t.Errorf("%s: got %v", report, err)
 		}
 	}
@@ -68,30 +73,56 @@ func TestCollectComparesTheReport(t *testing.T) {
 
 func TestCollectOfWhatIsNoModel(t *testing.T) {
 	for name, want := range map[string]string{"none.onnx": "no such file", "x.onnx": "x.onnx", "folder.onnx": "not a regular file"} {
-		dir := written(t, map[string]string{"x.onnx": "not a model", "folder.onnx/x": ""})
-		if _, err := Collect(t.Context(), filepath.Join(dir, name), CollectOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		dir := registrytest.Written(t, map[string]string{"x.onnx": "not a model", "folder.onnx/x": ""})
+		if _, err := registry.Collect(t.Context(), filepath.Join(dir, name), registry.CollectOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	dir := written(t, map[string]string{"m.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "m.sig/x": ""})
-	if _, err := Collect(t.Context(), filepath.Join(dir, "m.onnx"), CollectOptions{}); !isA[*os.PathError](err) {
+	dir := registrytest.Written(t, map[string]string{"m.onnx": registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "m.sig/x": ""})
+	if _, err := registry.Collect(t.Context(), filepath.Join(dir, "m.onnx"), registry.CollectOptions{}); !registrytest.IsA[*os.PathError](err) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // Reports may be in a folder of their own.
 func TestCollectOfReportsElsewhere(t *testing.T) {
-	dir := written(t, map[string]string{"m.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "reports/m.report.md": ""})
-	a, err := Collect(t.Context(), filepath.Join(dir, "m.onnx"), CollectOptions{ReportDir: filepath.Join(dir, "reports")})
-	if err != nil || names(a.Files) != "model:m.onnx report-md:m.report.md" {
+	dir := registrytest.Written(t, map[string]string{"m.onnx": registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "reports/m.report.md": ""})
+	a, err := registry.Collect(t.Context(), filepath.Join(dir, "m.onnx"), registry.CollectOptions{ReportDir: filepath.Join(dir, "reports")})
+	if err != nil || registrytest.Names(a.Files) != "model:m.onnx report-md:m.report.md" {
 		t.Errorf("%v, %v", a, err)
 	}
 }
 
 func TestCollectIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Collect(ctx, filepath.Join("..", "fixtures", "mlp.onnx"), CollectOptions{Progress: func(done, total int64) { cancel() }})
+	_, err := registry.Collect(ctx, filepath.Join("..", "fixtures", "mlp.onnx"), registry.CollectOptions{Progress: func(done, total int64) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A packed model is one file; its report is that of the files in it, or that of the packed file.
+func TestCollectOfAPackedModel(t *testing.T) {
+	mlp := registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
+	var out bytes.Buffer
+	if _, err := pack.Write(t.Context(), &out, []pack.File{{Name: "m.onnx", Size: int64(len(mlp)), R: strings.NewReader(mlp)}}, pack.Options{Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for report, want := range map[string]string{
+		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + registrytest.Sum([]byte(mlp)) + `"}]}}`:     "",
+		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + registrytest.Sum(nil) + `"}]}}`:             "it describes another model",
+		`{"result": {"files": [{"name": "m.mcz", "sha256": "` + registrytest.Sum(out.Bytes()) + `"}]}}`:      "",
+		`{"result": {"files": [{"name": "m.mcz", "sha256": "` + registrytest.Sum([]byte(mlp)) + `"}]}}`:      "it describes another model",
+		`{"result": {"files": [{"name": "other.onnx", "sha256": "` + registrytest.Sum([]byte(mlp)) + `"}]}}`: "the report does not name m.onnx",
+	} {
+		got, err := collected(t, "m.mcz", map[string]string{"m.mcz": out.String(), "m.report.json": report})
+		if want == "" && (err != nil || got != "model:m.mcz report-json:m.report.json") || want != "" && (!registrytest.IsA[*registry.ContentError](err) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %s, %v", report, got, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := registry.Collect(ended, filepath.Join(registrytest.Written(t, map[string]string{"m.mcz": out.String()}), "m.mcz"), registry.CollectOptions{}); err == nil {
+		t.Error("an interrupted collection has digests")
 	}
 }

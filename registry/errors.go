@@ -41,8 +41,7 @@ var ErrNotFound = errors.New("not found")
 type TransferError struct {
 	Reference Reference
 	Err       error
-
-	refused bool // the registry answered: the same request would have the same response
+	Refused   bool // the registry answered: the same request would have the same response
 }
 
 // Error names the reference.

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -112,7 +113,7 @@ func (h *hub) configuration(ctx context.Context, dir string) error {
 			return nil
 		}
 		f := File{Name: name, Path: filepath.Join(dir, filepath.FromSlash(name)), Role: Config}
-		if err := f.sum(ctx, newMeter(0, nil)); err != nil {
+		if err := f.sum(ctx, transfer.NewMeter(0, nil)); err != nil {
 			return err
 		}
 		h.list = append(h.list, f)
@@ -236,7 +237,7 @@ func (h *hub) made(ctx context.Context, name string, role Role, write func(io.Wr
 	if err := atomicfile.Write(f.Path, atomicfile.Access{}, write); err != nil {
 		return f, err
 	}
-	return f, f.sum(ctx, newMeter(0, nil))
+	return f, f.sum(ctx, transfer.NewMeter(0, nil))
 }
 
 // write writes a report in the form that has a suffix.

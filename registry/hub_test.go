@@ -1,4 +1,4 @@
-package registry
+package registry_test
 
 import (
 	"errors"
@@ -9,14 +9,16 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
 
 // compressed returns a quantized fixture with its reports.
-func compressed(t *testing.T, fixture, output string) *Artifact {
+func compressed(t *testing.T, fixture, output string) *registry.Artifact {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), output)
 	_, err := job.Run(t.Context(), job.Options{
@@ -26,14 +28,14 @@ func compressed(t *testing.T, fixture, output string) *Artifact {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Collect(t.Context(), model, CollectOptions{})
+	a, err := registry.Collect(t.Context(), model, registry.CollectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func sortedNames(files []File) []string {
+func sortedNames(files []registry.File) []string {
 	var list []string
 	for _, f := range files {
 		list = append(list, f.Name)
@@ -46,9 +48,9 @@ func sortedNames(files []File) []string {
 // and reads the card.
 func TestHubOfAModel(t *testing.T) {
 	w := conform.Start(t)
-	ref := parse(t, "hf:"+filepath.Join(t.TempDir(), "repository"))
-	o := Options{Card: report.Card{BaseModel: "owner/name", PipelineTag: "image-classification"}}
-	p, err := Push(t.Context(), ref, compressed(t, "mlp.onnx", "small.onnx"), o)
+	ref := registrytest.Parse(t, "hf:"+filepath.Join(t.TempDir(), "repository"))
+	o := registry.Options{Card: report.Card{BaseModel: "owner/name", PipelineTag: "image-classification"}}
+	p, err := registry.Push(t.Context(), ref, compressed(t, "mlp.onnx", "small.onnx"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,27 +63,27 @@ func TestHubOfAModel(t *testing.T) {
 		t.Errorf("uploaded are %q, %v", uploaded, err)
 	}
 	direct := compressed(t, "mlp.onnx", "model.onnx")
-	direct.Files = slices.DeleteFunc(direct.Files, func(f File) bool { return f.Role == BOM }) // it has no base model
+	direct.Files = slices.DeleteFunc(direct.Files, func(f registry.File) bool { return f.Role == registry.BOM }) // it has no base model
 	for _, f := range direct.Files {
-		if f.Role != ReportPage && read(t, f.Path) != read(t, filepath.Join(ref.Name, "onnx", f.Name)) {
+		if f.Role != registry.ReportPage && registrytest.Read(t, f.Path) != registrytest.Read(t, filepath.Join(ref.Name, "onnx", f.Name)) {
 			t.Errorf("%s differs from that of a run with this output", f.Name)
 		}
 	}
-	if text := read(t, filepath.Join(ref.Name, "README.md")); !strings.Contains(text, `InferenceSession("onnx/model.onnx")`) {
+	if text := registrytest.Read(t, filepath.Join(ref.Name, "README.md")); !strings.Contains(text, `InferenceSession("onnx/model.onnx")`) {
 		t.Errorf("the card does not load the model from its path in the repository: %s", text)
 	}
-	card, err := w.ModelCard(read(t, filepath.Join(ref.Name, "README.md")))
+	card, err := w.ModelCard(registrytest.Read(t, filepath.Join(ref.Name, "README.md")))
 	if err != nil || card.BaseModel != "owner/name" || card.Relation != "quantized" || card.PipelineTag != "image-classification" {
 		t.Errorf("%+v, %v", card, err)
 	}
-	if s, err := List(t.Context(), ref, o); err != nil || len(s.Files) != len(want)-1 {
+	if s, err := registry.List(t.Context(), ref, o); err != nil || len(s.Files) != len(want)-1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if p, err = Push(t.Context(), ref, direct, o); err != nil || p.Uploaded != 0 {
+	if p, err = registry.Push(t.Context(), ref, direct, o); err != nil || p.Uploaded != 0 {
 		t.Errorf("second push: %+v, %v", p, err)
 	}
-	var conflict *ConflictError
-	if _, err := Push(t.Context(), ref, direct, Options{}); !errors.As(err, &conflict) {
+	var conflict *registry.ConflictError
+	if _, err := registry.Push(t.Context(), ref, direct, registry.Options{}); !errors.As(err, &conflict) {
 		t.Errorf("another card: %v", err)
 	}
 }
@@ -95,31 +97,29 @@ func TestHubKeepsNames(t *testing.T) {
 		{"mlp.onnx", "signed.onnx", "README.md onnx/signed.onnx onnx/signed.report.json onnx/signed.report.md onnx/signed.sig"},
 	} {
 		a := compressed(t, c.fixture, c.output)
-		a.Files = slices.DeleteFunc(a.Files, func(f File) bool { return f.Role == BOM })
+		a.Files = slices.DeleteFunc(a.Files, func(f registry.File) bool { return f.Role == registry.BOM })
 		more := map[string]string{"x.card.md": "---\nbase_model: a/b\npipeline_tag: other\n---\ntext"}
 		if c.output == "signed.onnx" {
 			more["signed.sig"] = "{}"
 		}
-		dir := written(t, more)
+		dir := registrytest.Written(t, more)
 		for name := range more {
-			f := File{Name: name, Path: filepath.Join(dir, name), Role: Card}
+			f := registry.File{Name: name, Path: filepath.Join(dir, name), Role: registry.Card}
 			if name == "signed.sig" {
-				f.Role = Signature
+				f.Role = registry.Signature
 			}
-			if err := f.sum(t.Context(), newMeter(0, nil)); err != nil {
-				t.Fatal(err)
-			}
+			f.Size, f.SHA256 = int64(len(more[name])), registrytest.Sum([]byte(more[name]))
 			a.Files = append(a.Files, f)
 		}
 		to := t.TempDir()
-		p, err := Push(t.Context(), parse(t, "hf:"+to), a, Options{})
+		p, err := registry.Push(t.Context(), registrytest.Parse(t, "hf:"+to), a, registry.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(sortedNames(p.Files), " "); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.output, got, c.want)
 		}
-		if text := read(t, filepath.Join(to, "README.md")); !strings.HasPrefix(text, "---\nbase_model: a/b\nbase_model_relation: quantized\n") {
+		if text := registrytest.Read(t, filepath.Join(to, "README.md")); !strings.HasPrefix(text, "---\nbase_model: a/b\nbase_model_relation: quantized\n") {
 			t.Errorf("%s: %.200s", c.output, text)
 		}
 	}
@@ -128,9 +128,9 @@ func TestHubKeepsNames(t *testing.T) {
 // A repository of variants has the sources, the variants with their reports, the configuration and one card of all
 // variants. What is hidden, the source's card, and what else is next to the models is left out.
 func TestHubOfVariants(t *testing.T) {
-	dir := written(t, map[string]string{
+	dir := registrytest.Written(t, map[string]string{
 		"config.json": "{}", "tokenizer/vocab.txt": "a", "tokenizer/README.md": "of the tokenizer", ".gitattributes": "", ".git/config": "", "tokenizer/.cache/x": "", "README.md": "of the source",
-		"onnx/model.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "onnx/notes.txt": "", "onnx/model.card.md": "text",
+		"onnx/model.onnx": registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "onnx/notes.txt": "", "onnx/model.card.md": "text",
 	})
 	source := filepath.Join(dir, "onnx", "model.onnx")
 	var variants []string
@@ -144,8 +144,8 @@ func TestHubOfVariants(t *testing.T) {
 		}
 	}
 	to := t.TempDir()
-	push := func(dir string, variants []string) (*Pushed, error) {
-		return PushVariants(t.Context(), parse(t, "hf:"+to), dir, []string{source}, variants, Options{Card: report.Card{BaseModel: "a/b", DTypes: []string{"q8", "q4"}}})
+	push := func(dir string, variants []string) (*registry.Pushed, error) {
+		return registry.PushVariants(t.Context(), registrytest.Parse(t, "hf:"+to), dir, []string{source}, variants, registry.Options{Card: report.Card{BaseModel: "a/b", DTypes: []string{"q8", "q4"}}})
 	}
 	p, err := push(dir, variants)
 	if err != nil {
@@ -156,11 +156,11 @@ func TestHubOfVariants(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, name := range want[1:] {
-		if read(t, filepath.Join(to, name)) != read(t, filepath.Join(dir, name)) {
+		if registrytest.Read(t, filepath.Join(to, name)) != registrytest.Read(t, filepath.Join(dir, name)) {
 			t.Errorf("%s has other content", name)
 		}
 	}
-	card := read(t, filepath.Join(to, "README.md"))
+	card := registrytest.Read(t, filepath.Join(to, "README.md"))
 	for _, part := range []string{"base_model: a/b\n", "| `model_q8.onnx` | `q8` |", "| `model_q4.onnx` | `q4` |", "`onnx/model_q4.onnx`"} {
 		if !strings.Contains(card, part) {
 			t.Errorf("the card has no %s: %s", part, card)
@@ -180,9 +180,9 @@ func TestHubOfVariants(t *testing.T) {
 // Reports and a card that cannot be written are errors, not fewer files.
 func TestHubOnAFullDisk(t *testing.T) {
 	for _, name := range []string{"small.onnx", "model.onnx"} { // whose reports are made anew, and only the card
-		h := &hub{artifact: compressed(t, "mlp.onnx", name), dir: filepath.Join(t.TempDir(), "none")}
-		if err := h.files(t.Context()); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: %d files, %v", name, len(h.list), err)
+		n, err := registry.HubFiles(t.Context(), compressed(t, "mlp.onnx", name), filepath.Join(t.TempDir(), "none"))
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %d files, %v", name, n, err)
 		}
 	}
 	a := compressed(t, "mlp.onnx", "model.onnx")
@@ -191,9 +191,9 @@ func TestHubOnAFullDisk(t *testing.T) {
 		for _, name := range []string{"TMPDIR", "TMP"} { // of Unix and of Windows
 			t.Setenv(name, temporary)
 		}
-		to := parse(t, "hf:"+t.TempDir())
-		_, one := Push(t.Context(), to, a, Options{})
-		_, variants := PushVariants(t.Context(), to, t.TempDir(), nil, []string{model.Path}, Options{Overwrite: true})
+		to := registrytest.Parse(t, "hf:"+t.TempDir())
+		_, one := registry.Push(t.Context(), to, a, registry.Options{})
+		_, variants := registry.PushVariants(t.Context(), to, t.TempDir(), nil, []string{model.Path}, registry.Options{Overwrite: true})
 		if missing != errors.Is(one, os.ErrNotExist) || missing != errors.Is(variants, os.ErrNotExist) || !missing && errors.Join(one, variants) != nil {
 			t.Errorf("got %v, %v", one, variants)
 		}
@@ -205,21 +205,21 @@ func TestHubOnAFullDisk(t *testing.T) {
 
 func TestHubRequiresAReport(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "new")
-	var content *ContentError
-	if _, err := Push(t.Context(), parse(t, "hf:"+to), fixture(t, "mlp"), Options{}); !errors.As(err, &content) || !strings.Contains(err.Error(), "without a report (NAME.report.json) there is no model card") {
+	var content *registry.ContentError
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "hf:"+to), registrytest.Fixture(t, "mlp"), registry.Options{}); !errors.As(err, &content) || !strings.Contains(err.Error(), "without a report (NAME.report.json) there is no model card") {
 		t.Errorf("got %v", err)
 	}
 	// The report of a result of several files has no form for a model of another name.
-	a := fixture(t, "mlp")
-	report := File{Name: "mlp.report.json", Path: filepath.Join(written(t, map[string]string{"r": `{"schema_version": 3, "source": {"files": [{"name": "s"}]}, "result": {"files": [{"name": "a"}, {"name": "b"}]}}`}), "r"), Role: ReportJSON}
+	a := registrytest.Fixture(t, "mlp")
+	report := registry.File{Name: "mlp.report.json", Path: filepath.Join(registrytest.Written(t, map[string]string{"r": `{"schema_version": 3, "source": {"files": [{"name": "s"}]}, "result": {"files": [{"name": "a"}, {"name": "b"}]}}`}), "r"), Role: registry.ReportJSON}
 	a.Files = append(a.Files, report)
-	if _, err := Push(t.Context(), parse(t, "hf:"+to), a, Options{}); err == nil || !strings.Contains(err.Error(), "has no other name") || len(visible(t, to)) > 0 {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "hf:"+to), a, registry.Options{}); err == nil || !strings.Contains(err.Error(), "has no other name") || len(registrytest.Visible(t, to)) > 0 {
 		t.Errorf("got %v", err)
 	}
-	if _, err := PushVariants(t.Context(), parse(t, "dir:"+to), "", nil, nil, Options{}); err == nil {
+	if _, err := registry.PushVariants(t.Context(), registrytest.Parse(t, "dir:"+to), "", nil, nil, registry.Options{}); err == nil {
 		t.Error("variants in a folder of another kind")
 	}
-	if _, err := List(t.Context(), parse(t, "hf:"+t.TempDir()), Options{}); err == nil {
+	if _, err := registry.List(t.Context(), registrytest.Parse(t, "hf:"+t.TempDir()), registry.Options{}); err == nil {
 		t.Error("a folder without models is listed")
 	}
 }

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 )
 
 // A Pulled is the result of a pull.
@@ -38,7 +36,7 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 		dir:    dir,
 		o:      o,
 		set:    &atomicfile.Set{Sync: true},
-		meter:  newMeter(size(s.Files), o.Progress),
+		meter:  transfer.NewMeter(size(s.Files), o.Progress),
 	}
 	defer func() { err = errors.Join(err, p.set.Close()) }()
 	if err := checkNames(s.Files); err != nil {
@@ -55,7 +53,7 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 	if err != nil {
 		return nil, err
 	}
-	if err := each(ctx, o, missing, p.download); err != nil {
+	if err := transfer.Each(ctx, o.Parallel, missing, p.download); err != nil {
 		return nil, p.discard(err, missing)
 	}
 	// The model last: where it is, its data files and reports are.
@@ -80,22 +78,12 @@ func paths(files []File) []string {
 	return list
 }
 
-// each calls do for every file, several at a time. The first error ends the others.
-func each(ctx context.Context, o Options, files []File, do func(context.Context, File) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(cmp.Or(o.Parallel, parallel))
-	for _, f := range files {
-		g.Go(func() error { return do(ctx, f) })
-	}
-	return g.Wait()
-}
-
 // A puller is a Pull.
 type puller struct {
 	*Stored
 	dir   string
 	o     Options
-	meter *meter
+	meter *transfer.Meter
 
 	mu         sync.Mutex // of set
 	set        *atomicfile.Set
@@ -148,7 +136,7 @@ func (p *puller) isThere(ctx context.Context, f File) (bool, error) {
 			return false, err
 		}
 		if same = there.SHA256 == f.SHA256; !same {
-			p.meter.add(-there.Size)
+			p.meter.Add(-there.Size)
 		}
 	}
 	if !same && !p.o.Overwrite {
@@ -182,7 +170,7 @@ func (p *puller) makeFolder(name string) error {
 // download downloads a file.
 func (p *puller) download(ctx context.Context, f File) error {
 	p.mu.Lock()
-	out, err := p.set.Resume(p.path(f), f.key())
+	out, err := p.set.Resume(p.path(f), f.Key())
 	p.mu.Unlock()
 	if err != nil {
 		return err
@@ -216,8 +204,8 @@ func (d *download) run(ctx context.Context) error {
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
-	ctx = inStep(ctx)
-	for series := retry.NewSeries(d.o.backoff); ; {
+	ctx = transfer.InStep(ctx)
+	for series := retry.NewSeries(d.o.Backoff); ; {
 		if d.v.read == d.f.Size {
 			return d.v.check()
 		}
@@ -230,7 +218,7 @@ func (d *download) run(ctx context.Context) error {
 		if d.v.read > before {
 			series.Progress()
 		}
-		if !isTransient(err) || !series.Wait(ctx, err) {
+		if !IsTransient(err) || !series.Wait(ctx, err) {
 			return err
 		}
 	}
@@ -244,7 +232,7 @@ func (d *download) resume(ctx context.Context) error {
 	}
 	// The part of an earlier pull is hashed first: SHA-256 of the whole continues from it.
 	if st.Size() <= d.f.Size {
-		if _, err := io.Copy(d.v, d.meter.reader(ctx, d.out)); err != nil {
+		if _, err := io.Copy(d.v, d.meter.Reader(ctx, d.out)); err != nil {
 			return d.out.Fail(err)
 		}
 	}
@@ -256,7 +244,7 @@ func (d *download) resume(ctx context.Context) error {
 
 // restart drops the downloaded part.
 func (d *download) restart() error {
-	d.meter.add(-d.v.read)
+	d.meter.Add(-d.v.read)
 	d.v = newVerifier(d.f)
 	if _, err := d.out.Seek(0, io.SeekStart); err != nil {
 		return d.out.Fail(err)
@@ -276,7 +264,7 @@ func (d *download) transfer(ctx context.Context) error {
 			return err
 		}
 	}
-	from := d.meter.reader(ctx, content)
+	from := d.meter.Reader(ctx, content)
 	for buffer := make([]byte, 1<<16); ; {
 		n, err := from.Read(buffer)
 		// Before the file is written: a registry that sends more than it lists does not fill the disk.

@@ -2,15 +2,12 @@ package registry
 
 import (
 	"errors"
-	"fmt"
 	"strings"
-
-	"oras.land/oras-go/v2/registry"
 )
 
 // A Reference names an artifact in a registry.
 type Reference struct {
-	Scheme string // that of a backend: oci, mlflow, hf, dir
+	Scheme string // that of the kind: oci, mlflow, hf, dir
 	Host   string // host or host:port; empty for a folder
 	Name   string // the repository, the registered model, or the path of the folder
 	Tag    string // the tag or alias; empty if there is none
@@ -18,17 +15,15 @@ type Reference struct {
 }
 
 // Parse parses a reference: oci://HOST/REPOSITORY:TAG, oci://HOST/REPOSITORY@sha256:DIGEST, mlflow://HOST/NAME[@ALIAS],
-// hf:DIR or dir:DIR. HOST may have a port. Errors are *ReferenceError.
+// hf:DIR or dir:DIR. HOST may have a port. Errors are *ReferenceError, also for a kind of registry that the program
+// does not import.
 func Parse(text string) (Reference, error) {
 	scheme, rest, _ := strings.Cut(text, ":")
-	b, known := backends[scheme]
-	if !known {
-		return Reference{}, &ReferenceError{
-			text,
-			errors.New("use oci://HOST/REPOSITORY:TAG, mlflow://HOST/NAME, hf:DIR or dir:DIR"),
-		}
+	k, err := kindOf(scheme, text)
+	if err != nil {
+		return Reference{}, err
 	}
-	ref, err := b.parse(rest)
+	ref, err := k.Parse(rest)
 	if err != nil {
 		return Reference{}, &ReferenceError{text, err}
 	}
@@ -36,11 +31,11 @@ func Parse(text string) (Reference, error) {
 	return ref, nil
 }
 
-// IsReference reports whether text begins with the scheme of a backend, so that it is not a path.
+// IsReference reports whether text begins with the scheme of a kind of registry, so that it is not a path.
 func IsReference(text string) bool {
 	scheme, _, found := strings.Cut(text, ":")
-	_, known := backends[scheme]
-	return found && known
+	_, known := registered(scheme)
+	return found && (known || imported[scheme] != "")
 }
 
 // String returns the text that Parse accepts.
@@ -64,27 +59,4 @@ func parseFolder(rest string) (Reference, error) {
 		return Reference{}, errors.New("the path of a folder is missing")
 	}
 	return Reference{Name: rest}, nil
-}
-
-// parseOCI parses //HOST/REPOSITORY:TAG and //HOST/REPOSITORY@DIGEST.
-func parseOCI(rest string) (Reference, error) {
-	rest, found := strings.CutPrefix(rest, "//")
-	r, err := registry.ParseReference(rest)
-	switch {
-	case !found || err != nil:
-		return Reference{}, errors.New(
-			"use oci://HOST/REPOSITORY:TAG or oci://HOST/REPOSITORY@sha256:DIGEST; a repository is in lower case",
-		)
-	case r.Reference == "":
-		return Reference{}, errors.New("the tag is missing: use oci://HOST/REPOSITORY:TAG")
-	}
-	ref := Reference{Host: r.Registry, Name: r.Repository}
-	if d, err := r.Digest(); err != nil {
-		ref.Tag = r.Reference
-	} else if d.Algorithm() != "sha256" {
-		return Reference{}, fmt.Errorf("digest algorithm %s is not supported: use sha256", d.Algorithm())
-	} else {
-		ref.Digest = d.String()
-	}
-	return ref, nil
 }

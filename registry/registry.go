@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,12 +25,9 @@ type Options struct {
 
 	Progress func(done, total int64) // bytes of all files; may be nil
 
-	backoff time.Duration // before the second attempt; 0 for that of package retry
-	stall   time.Duration // 0 for stallTime
+	Backoff time.Duration // about the wait before the second attempt of a request, which doubles; 0 for 250 ms
+	Stall   time.Duration // without a byte, after which a connection is given up and the transfer resumes; 0 for 1 min
 }
-
-// parallel is the default number of files that are transferred at a time.
-const parallel = 4
 
 // A Pushed is the result of a push.
 type Pushed struct {
@@ -42,45 +38,13 @@ type Pushed struct {
 	Files     []File
 }
 
-// A backend is a kind of registry. Its methods are called with references of its scheme.
-type backend struct {
-	parse func(rest string) (Reference, error) // the text after SCHEME:
-
-	// check returns an error if ref cannot be pushed to, as far as that is known without the files: host, credentials,
-	// permission.
-	check func(ctx context.Context, ref Reference, o Options) error
-
-	// push uploads the files that the registry does not have. What makes them visible as ref, such as the tag, is last,
-	// so that a push can be repeated after an interruption. *ConflictError unless o.Overwrite if ref exists with other
-	// content.
-	push func(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error)
-
-	// list returns the files of ref without reading them.
-	list func(ctx context.Context, ref Reference, o Options) (*Stored, error)
-
-	// move lets a tag or alias name what ref names now, and returns its reference. Nil if the backend has none.
-	move func(ctx context.Context, ref Reference, alias string, o Options) (Reference, error)
-}
-
-// The schemes of references.
-const (
-	schemeOCI    = "oci"
-	schemeMLflow = "mlflow"
-	schemeHub    = "hf"
-	schemeDir    = "dir"
-)
-
-// backends are the kinds of registries by scheme.
-var backends = map[string]backend{
-	schemeOCI:    {parse: parseOCI, check: checkOCI, push: pushOCI, list: listOCI, move: moveOCI},
-	schemeMLflow: {parse: parseMLflow, check: checkMLflow, push: pushMLflow, list: listMLflow, move: moveMLflow},
-	schemeHub:    {parse: parseFolder, check: checkDir, push: pushHub, list: listHub},
-	schemeDir:    {parse: parseFolder, check: checkDir, push: pushDir, list: listDir},
-}
-
 // Check returns an error if nothing can be pushed to ref, as far as that is known before there is an artifact.
 func Check(ctx context.Context, ref Reference, o Options) error {
-	return backends[ref.Scheme].check(ctx, ref, o)
+	k, err := kindOf(ref.Scheme, ref.String())
+	if err != nil {
+		return err
+	}
+	return k.Check(ctx, ref, o)
 }
 
 // Push uploads an artifact, and repeats nothing that is there already. After an error or an interruption ref is as
@@ -89,18 +53,24 @@ func Push(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, 
 	if _, err := a.Model(); err != nil {
 		return nil, err
 	}
-	o.Parallel = cmp.Or(o.Parallel, parallel)
-	return backends[ref.Scheme].push(ctx, ref, a, o)
+	k, err := kindOf(ref.Scheme, ref.String())
+	if err != nil {
+		return nil, err
+	}
+	return k.Push(ctx, ref, a, o)
 }
 
 // Move lets a tag or alias of the registry name what ref names, and returns the reference with it. Content is not
 // transferred.
 func Move(ctx context.Context, ref Reference, alias string, o Options) (Reference, error) {
-	b := backends[ref.Scheme]
-	if b.move == nil {
+	k, err := kindOf(ref.Scheme, ref.String())
+	if err != nil {
+		return Reference{}, err
+	}
+	if k.Move == nil {
 		return Reference{}, &ReferenceError{ref.String(), fmt.Errorf("%s: has no tags or aliases", ref.Scheme)}
 	}
-	return b.move(ctx, ref, alias, o)
+	return k.Move(ctx, ref, alias, o)
 }
 
 // A Stored is an artifact in a registry: the list of its files, whose contents are read by Open, Read and Pull.
@@ -109,14 +79,25 @@ type Stored struct {
 	Digest    Reference // the registry's own name of the content: with the digest, version or path
 	Files     []File    // without paths
 
-	// open returns the content of a file from the byte start, which is at most from: a registry may not support parts
-	// of files.
-	open func(ctx context.Context, f File, from int64) (content io.ReadCloser, start int64, err error)
+	open OpenFunc
+}
+
+// An OpenFunc returns the content of a file from the byte start, which is at most from: a registry may not support
+// parts of files.
+type OpenFunc func(ctx context.Context, f File, from int64) (content io.ReadCloser, start int64, err error)
+
+// NewStored returns an artifact for Kind.List.
+func NewStored(digest Reference, files []File, open OpenFunc) *Stored {
+	return &Stored{Digest: digest, Files: files, open: open}
 }
 
 // List returns the artifact of ref. It reads manifests only, so that it is fast for every size of model.
 func List(ctx context.Context, ref Reference, o Options) (*Stored, error) {
-	s, err := backends[ref.Scheme].list(ctx, ref, o)
+	k, err := kindOf(ref.Scheme, ref.String())
+	if err != nil {
+		return nil, err
+	}
+	s, err := k.List(ctx, ref, o)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "github.com/mcompress/mcompress/s3" // object storage
+	_ "github.com/mcompress/mcompress/registry/mlflow" // mlflow://
+	_ "github.com/mcompress/mcompress/registry/oci"    // oci://
+	_ "github.com/mcompress/mcompress/s3"              // object storage
 )
 
 func main() {

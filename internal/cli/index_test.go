@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/mcompress/mcompress/registry/oci"
 	"github.com/mcompress/mcompress/report"
 )
 

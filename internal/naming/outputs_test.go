@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	_ "github.com/mcompress/mcompress/registry/oci"
 )
 
 func TestOutputs(t *testing.T) {

@@ -34,7 +34,7 @@ var parts = []struct {
 	{"pruning", []string{module + "prune"}},
 	{"reports", []string{module + "report"}},
 	{"canonical JSON: jsontext", []string{"github.com/go-json-experiment/json/jsontext"}},
-	{"registries", []string{module + "registry"}},
+	{"registries", []string{module + "registry", module + "registry/oci", module + "registry/mlflow"}},
 	{"OCI: oras-go", []string{
 		"oras.land/oras-go/v2/registry", "oras.land/oras-go/v2/registry/remote",
 		"oras.land/oras-go/v2/registry/remote/auth",

@@ -1,4 +1,4 @@
-package registry
+package oci
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -38,13 +39,17 @@ const (
 )
 
 // layerTypes are the media types of files that are layers of the model's manifest.
-var layerTypes = map[Role]string{
-	Model: mediaWeight, Data: mediaWeight, Config: mediaSettings, ReportText: mediaDoc, Card: mediaDoc,
+var layerTypes = map[registry.Role]string{
+	registry.Model: mediaWeight, registry.Data: mediaWeight, registry.Config: mediaSettings,
+	registry.ReportText: mediaDoc, registry.Card: mediaDoc,
 }
 
 // referrerTypes are the media types of files that refer to the model's manifest. The page is not pushed: it has a time,
 // and the report its facts.
-var referrerTypes = map[Role]string{ReportJSON: mediaReport, BOM: mediaBOM, Provenance: mediaStatement, Signature: mediaSignature}
+var referrerTypes = map[registry.Role]string{
+	registry.ReportJSON: mediaReport, registry.BOM: mediaBOM, registry.Provenance: mediaStatement,
+	registry.Signature: mediaSignature,
+}
 
 // A bytesBlob is a blob in memory.
 type bytesBlob struct {
@@ -62,18 +67,22 @@ func jsonBlob(mediaType string, value any) (bytesBlob, error) {
 
 // A packed is the manifests of an artifact, without a time, so that equal files give equal digests.
 type packed struct {
-	layers, attached []File
+	layers, attached []registry.File
 	manifest, config bytesBlob
 	referrers        []bytesBlob // manifests
 	empty            []bytesBlob // their configs
 }
 
 // files are the files that are uploaded.
-func (p *packed) files() []File { return append(p.layers[:len(p.layers):len(p.layers)], p.attached...) }
+func (p *packed) files() []registry.File {
+	return append(p.layers[:len(p.layers):len(p.layers)], p.attached...)
+}
+
+func (p *packed) size() int64 { return (&registry.Artifact{Files: p.files()}).Size() }
 
 func (p *packed) configs() []bytesBlob { return append(p.empty[:len(p.empty):len(p.empty)], p.config) }
 
-func pack(a *Artifact) (p packed, err error) {
+func pack(a *registry.Artifact) (p packed, err error) {
 	for _, f := range a.Files {
 		switch {
 		case layerTypes[f.Role] != "":
@@ -93,7 +102,7 @@ func pack(a *Artifact) (p packed, err error) {
 	return p, nil
 }
 
-func (p *packed) packModel(a *Artifact) (err error) {
+func (p *packed) packModel(a *registry.Artifact) (err error) {
 	model, err := a.Model()
 	if err != nil {
 		return err
@@ -115,14 +124,14 @@ func (p *packed) packModel(a *Artifact) (err error) {
 		return err
 	}
 	m.Config = p.config.Descriptor
-	if report, ok := a.Find(ReportJSON); ok {
+	if report, ok := a.Find(registry.ReportJSON); ok {
 		m.Annotations = map[string]string{annotationReport: report.SHA256}
 	}
 	p.manifest, err = jsonBlob(m.MediaType, m)
 	return err
 }
 
-func (p *packed) packReferrer(f File) error {
+func (p *packed) packReferrer(f registry.File) error {
 	config, err := jsonBlob(referrerTypes[f.Role], struct{}{})
 	if err != nil {
 		return err
@@ -136,32 +145,32 @@ func (p *packed) packReferrer(f File) error {
 }
 
 // blob describes the content of a file.
-func (f File) blob() ocispec.Descriptor {
+func blob(f registry.File) ocispec.Descriptor {
 	return ocispec.Descriptor{Digest: digest.NewDigestFromEncoded(digest.SHA256, f.SHA256), Size: f.Size}
 }
 
 // descriptor describes a file. ORAS reads the name of a file from its title.
-func descriptor(f File, mediaType string) ocispec.Descriptor {
-	d := f.blob()
+func descriptor(f registry.File, mediaType string) ocispec.Descriptor {
+	d := blob(f)
 	d.MediaType, d.Annotations = mediaType, map[string]string{annotationPath: f.Name, ocispec.AnnotationTitle: f.Name}
 	return d
 }
 
 // layerFile is the file that a layer of a pulled manifest describes, without its role.
-func layerFile(d ocispec.Descriptor) (File, error) {
+func layerFile(d ocispec.Descriptor) (registry.File, error) {
 	name := d.Annotations[annotationPath]
 	if name == "" {
 		name = d.Annotations[ocispec.AnnotationTitle]
 	}
 	switch {
 	case d.Digest.Validate() != nil || d.Digest.Algorithm() != digest.SHA256:
-		return File{}, fmt.Errorf("layer %q: %q is not a SHA-256 digest", name, d.Digest)
+		return registry.File{}, fmt.Errorf("layer %q: %q is not a SHA-256 digest", name, d.Digest)
 	case d.Size < 0:
-		return File{}, fmt.Errorf("layer %q: size %d", name, d.Size)
+		return registry.File{}, fmt.Errorf("layer %q: size %d", name, d.Size)
 	case name == "":
-		return File{}, fmt.Errorf("layer %.19s has no file name (annotation %s)", d.Digest, annotationPath)
+		return registry.File{}, fmt.Errorf("layer %.19s has no file name (annotation %s)", d.Digest, annotationPath)
 	case strings.Contains(d.MediaType, ".tar") || strings.HasSuffix(d.MediaType, "+gzip") || strings.HasSuffix(d.MediaType, "+zstd"):
-		return File{}, fmt.Errorf("layer %q: archives and compressed layers (%s) are not supported", name, d.MediaType)
+		return registry.File{}, fmt.Errorf("layer %q: archives and compressed layers (%s) are not supported", name, d.MediaType)
 	}
-	return File{Name: name, Size: d.Size, SHA256: d.Digest.Encoded()}, nil
+	return registry.File{Name: name, Size: d.Size, SHA256: d.Digest.Encoded()}, nil
 }

@@ -1,4 +1,4 @@
-package registry
+package mlflow
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/registry/internal/reported"
 	"github.com/mcompress/mcompress/report/verification"
 )
 
@@ -35,7 +37,7 @@ type reportFacts struct {
 	digest   string
 	tool     struct{ Name, Version string }
 	recipe   struct{ Text string }
-	source   struct{ Files []File }
+	source   struct{ Files []registry.File }
 	totals   reportTotals
 	coverage struct {
 		Fraction *float64 `json:"share"`
@@ -45,15 +47,13 @@ type reportFacts struct {
 
 type reportTotals struct {
 	Ratio        float64
-	FileBytes    change `json:"file_bytes"`
-	RuntimeBytes change `json:"runtime_bytes"`
+	FileBytes    reported.Change `json:"file_bytes"`
+	RuntimeBytes reported.Change `json:"runtime_bytes"`
 }
 
-type change struct{ Before, After int64 }
-
 // readFacts reads a report; nil if the artifact has none.
-func readFacts(a *Artifact) (*reportFacts, error) {
-	f, ok := a.Find(ReportJSON)
+func readFacts(a *registry.Artifact) (*reportFacts, error) {
+	f, ok := a.Find(registry.ReportJSON)
 	if !ok {
 		return nil, nil
 	}
@@ -63,27 +63,27 @@ func readFacts(a *Artifact) (*reportFacts, error) {
 	}
 	defer r.Close()
 	x := &reportFacts{}
-	err = decodeFields(r, map[string]any{
+	err = reported.Decode(r, map[string]any{
 		"digest": &x.digest, "tool": &x.tool, "recipe": &x.recipe, "source": &x.source, "totals": &x.totals, "coverage": &x.coverage, "verification": &x.verification,
 	})
 	if err != nil {
-		return nil, &ContentError{f.Path, err}
+		return nil, &registry.ContentError{What: f.Path, Err: err}
 	}
 	return x, nil
 }
 
 // prepare makes the documents that are pushed in addition to the files.
-func (p *mlflowPush) prepare(ctx context.Context) error {
+func (p *pusher) prepare(ctx context.Context) error {
 	for _, f := range p.artifact.Files {
 		if f.Name == mlmodelName || f.Name == manifestName {
-			return &ContentError{f.Name, errors.New("a file of this name is made for MLflow")}
+			return &registry.ContentError{What: f.Name, Err: errors.New("a file of this name is made for MLflow")}
 		}
 	}
 	var err error
 	if p.facts, err = readFacts(p.artifact); err != nil {
 		return err
 	}
-	if p.manifest, err = json.MarshalIndent(mlflowManifest{p.listed()}, "", "  "); err != nil {
+	if p.manifest, err = json.MarshalIndent(fileList{p.listed()}, "", "  "); err != nil {
 		return err
 	}
 	sum := sha256.Sum256(p.manifest)
@@ -95,7 +95,7 @@ func (p *mlflowPush) prepare(ctx context.Context) error {
 	if p.signature, err = signature(ctx, model.Path); err != nil {
 		return err
 	}
-	text, ok := p.artifact.Find(ReportText)
+	text, ok := p.artifact.Find(registry.ReportText)
 	if !ok {
 		return nil
 	}
@@ -110,37 +110,39 @@ func (p *mlflowPush) prepare(ctx context.Context) error {
 
 // listed are the files of the manifest: all but the page, which has the time of the run. Equal runs thus have equal
 // manifests.
-func (p *mlflowPush) listed() []File {
-	return slices.DeleteFunc(slices.Clone(p.artifact.Files), func(f File) bool { return f.Role == ReportPage })
+func (p *pusher) listed() []registry.File {
+	return slices.DeleteFunc(slices.Clone(p.artifact.Files), func(f registry.File) bool {
+		return f.Role == registry.ReportPage
+	})
 }
 
 // tags are those of the run, the logged model and the version.
-func (p *mlflowPush) tags() []mlflowTag {
+func (p *pusher) tags() []tag {
 	model, _ := p.artifact.Model()
-	tags := []mlflowTag{{tagDigest, p.digest}, {"mcompress.model.sha256", model.SHA256}}
+	tags := []tag{{tagDigest, p.digest}, {"mcompress.model.sha256", model.SHA256}}
 	if x := p.facts; x != nil {
 		tags = append(
 			tags,
-			mlflowTag{"mcompress.report.digest", x.digest},
-			mlflowTag{"mcompress.version", x.tool.Version},
+			tag{"mcompress.report.digest", x.digest},
+			tag{"mcompress.version", x.tool.Version},
 		)
 		if len(x.source.Files) > 0 && x.source.Files[0].SHA256 != "" {
-			tags = append(tags, mlflowTag{"mcompress.source.sha256", x.source.Files[0].SHA256})
+			tags = append(tags, tag{"mcompress.source.sha256", x.source.Files[0].SHA256})
 		}
 	}
-	return slices.DeleteFunc(tags, func(t mlflowTag) bool { return t.Value == "" })
+	return slices.DeleteFunc(tags, func(t tag) bool { return t.Value == "" })
 }
 
 // params are the recipe, if it is short enough.
-func (p *mlflowPush) params() []mlflowTag {
+func (p *pusher) params() []tag {
 	if p.facts == nil || p.facts.recipe.Text == "" || len(p.facts.recipe.Text) > maxParam {
-		return []mlflowTag{}
+		return []tag{}
 	}
-	return []mlflowTag{{"recipe", p.facts.recipe.Text}}
+	return []tag{{"recipe", p.facts.recipe.Text}}
 }
 
-// An mlflowMetric is a figure of a run and of its logged model.
-type mlflowMetric struct {
+// A metric is a figure of a run and of its logged model.
+type metric struct {
 	Key       string  `json:"key"`
 	Value     float64 `json:"value"`
 	Timestamp int64   `json:"timestamp"`
@@ -149,21 +151,21 @@ type mlflowMetric struct {
 }
 
 // metrics are the figures of the report that are finite.
-func (p *mlflowPush) metrics() []mlflowMetric {
-	list, now := []mlflowMetric{}, milliseconds()
+func (p *pusher) metrics() []metric {
+	list, now := []metric{}, milliseconds()
 	add := func(key string, v *float64) {
 		if v != nil && !math.IsNaN(*v) && !math.IsInf(*v, 0) {
-			list = append(list, mlflowMetric{Key: key, Value: *v, Timestamp: now, Model: p.logged.Info.ID})
+			list = append(list, metric{Key: key, Value: *v, Timestamp: now, Model: p.logged.Info.ID})
 		}
 	}
-	count := func(key string, c change) {
+	count := func(key string, c reported.Change) {
 		before, after := float64(c.Before), float64(c.After)
 		add(key, &after)
 		add("source_"+key, &before)
 	}
 	x := p.facts
 	if x == nil {
-		add("file_bytes", ptr(float64(p.artifact.modelSize())))
+		add("file_bytes", ptr(float64(modelSize(p.artifact))))
 		return list
 	}
 	count("file_bytes", x.totals.FileBytes)
@@ -198,10 +200,11 @@ func (p *mlflowPush) metrics() []mlflowMetric {
 func ptr(x float64) *float64 { return &x }
 
 // modelSize is the number of bytes of the model and its external data.
-func (a *Artifact) modelSize() int64 {
-	return size(
-		slices.DeleteFunc(slices.Clone(a.Files), func(f File) bool { return f.Role != Model && f.Role != Data }),
-	)
+func modelSize(a *registry.Artifact) int64 {
+	weights := &registry.Artifact{Files: slices.DeleteFunc(slices.Clone(a.Files), func(f registry.File) bool {
+		return f.Role != registry.Model && f.Role != registry.Data
+	})}
+	return weights.Size()
 }
 
 // metricKey is a name with the characters that MLflow accepts.
@@ -216,12 +219,12 @@ func metricKey(name string) string {
 }
 
 // description is the head of the report, up to the end of a line.
-func (p *mlflowPush) description() string {
+func (p *pusher) description() string {
 	text := []rune(string(bytes.ToValidUTF8(p.head, nil)))
 	if len(text) <= maxDescription && len(p.head) < maxDescription*utf8.UTFMax {
 		return string(text)
 	}
-	report, _ := p.artifact.Find(ReportText)
+	report, _ := p.artifact.Find(registry.ReportText)
 	more := []rune("\n\n(The rest is in the artifact " + report.Name + ".)")
 	text = text[:min(len(text), maxDescription-len(more))]
 	if end := slices.Index(reversed(text), '\n'); end >= 0 {
@@ -238,7 +241,7 @@ func reversed(text []rune) []rune {
 
 // texts are the files that make the artifacts a model of MLflow's flavor onnx (mlflow.models.Model and mlflow.onnx),
 // and the manifest.
-func (p *mlflowPush) texts() map[string]string {
+func (p *pusher) texts() map[string]string {
 	const requirements = "onnx\nonnxruntime\n"
 	model, _ := p.artifact.Model()
 	name := strconv.Quote(model.Name)
@@ -257,7 +260,7 @@ model_id: %s
 model_size_bytes: %d
 model_uuid: %[2]s
 run_id: %[4]s
-`, name, p.logged.Info.ID, p.artifact.modelSize(), p.runID)
+`, name, p.logged.Info.ID, modelSize(p.artifact), p.runID)
 	if p.signature != nil {
 		mlmodel += fmt.Sprintf(
 			"signature:\n  inputs: %s\n  outputs: %s\n  params: null\n",
@@ -281,8 +284,8 @@ func yamlText(v any) string {
 	return string(outer)
 }
 
-// An mlflowSignature is the inputs and outputs of a model (mlflow.models.ModelSignature).
-type mlflowSignature struct{ Inputs, Outputs []tensorSpec }
+// A modelSignature is the inputs and outputs of a model (mlflow.models.ModelSignature).
+type modelSignature struct{ Inputs, Outputs []tensorSpec }
 
 type tensorSpec struct {
 	Type   string `json:"type"`
@@ -302,13 +305,13 @@ var numpyTypes = map[ir.DType]string{
 
 // signature reads the inputs and outputs of a model; nil if one of them has no type or rank, or a type that NumPy does
 // not have.
-func signature(ctx context.Context, path string) (*mlflowSignature, error) {
+func signature(ctx context.Context, path string) (*modelSignature, error) {
 	f, err := onnx.OpenContext(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	s := &mlflowSignature{}
+	s := &modelSignature{}
 	for _, side := range []struct {
 		values []*ir.Value
 		to     *[]tensorSpec

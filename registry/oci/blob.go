@@ -1,4 +1,4 @@
-package registry
+package oci
 
 import (
 	"context"
@@ -13,16 +13,18 @@ import (
 	"strings"
 	"sync"
 
-	"oras.land/oras-go/v2/registry"
+	orasregistry "oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 )
 
 // blobURL is the address of blobs: a digest, or uploads/ (OCI distribution specification, section "Endpoints").
 func (r *repository) blobURL(rest string) string {
-	return r.scheme + "://" + r.Reference.Host() + "/v2/" + r.ref.Name + "/blobs/" + rest
+	return r.protocol + "://" + r.Reference.Host() + "/v2/" + r.ref.Name + "/blobs/" + rest
 }
 
 // do sends a request. A status that is not among want is an error.
@@ -51,7 +53,7 @@ func responseError(resp *http.Response) *errcode.ErrorResponse {
 }
 
 // fetch requests a blob from a byte on. A registry without ranges sends all of it.
-func (r *repository) fetch(ctx context.Context, f File, from int64) (io.ReadCloser, int64, error) {
+func (r *repository) fetch(ctx context.Context, f registry.File, from int64) (io.ReadCloser, int64, error) {
 	ctx = auth.AppendRepositoryScope(ctx, r.Reference, auth.ActionPull)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.blobURL("sha256:"+f.SHA256), nil)
 	if err != nil {
@@ -62,13 +64,13 @@ func (r *repository) fetch(ctx context.Context, f File, from int64) (io.ReadClos
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, f.Size-1))
 		want = append(want, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable)
 	}
-	watched, watch := newWatchdog(ctx, r.o.stallTime())
+	watched, watch := transfer.NewWatchdog(ctx, r.o.Stall)
 	resp, err := r.do(req.WithContext(watched), want...)
 	if err != nil {
-		watch.stop()
-		return nil, 0, r.failed(watch.cause(err))
+		watch.Stop()
+		return nil, 0, r.failed(watch.Cause(err))
 	}
-	content := &watchedBody{resp.Body, watch}
+	content := &transfer.Body{ReadCloser: resp.Body, Watch: watch}
 	// A registry may refuse ranges instead of ignoring them: the file is sent from its start.
 	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 		if err := content.Close(); err != nil {
@@ -79,11 +81,12 @@ func (r *repository) fetch(ctx context.Context, f File, from int64) (io.ReadClos
 	if resp.StatusCode == http.StatusOK {
 		from = 0
 	} else if got := resp.Header.Get("Content-Range"); !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", from)) {
-		return nil, 0, errors.Join(r.refused(fmt.Errorf("%s: the registry sent %q instead of the bytes from %d", f.Name, got, from)), content.Close())
+		wrong := fmt.Errorf("%s: the registry sent %q instead of the bytes from %d", f.Name, got, from)
+		return nil, 0, errors.Join(r.refused(wrong), content.Close())
 	}
 	if n := resp.ContentLength; n >= 0 && from+n != f.Size {
 		return nil, 0, errors.Join(
-			&ContentError{f.Name, fmt.Errorf("%d bytes, but the registry lists %d", from+n, f.Size)},
+			&registry.ContentError{What: f.Name, Err: fmt.Errorf("%d bytes, but the registry lists %d", from+n, f.Size)},
 			content.Close(),
 		)
 	}
@@ -91,7 +94,7 @@ func (r *repository) fetch(ctx context.Context, f File, from int64) (io.ReadClos
 }
 
 // begin starts the upload of f, or mounts it: then the location is nil. f is nil for an upload that is cancelled.
-func (r *repository) begin(ctx context.Context, f *File) (*url.URL, error) {
+func (r *repository) begin(ctx context.Context, f *registry.File) (*url.URL, error) {
 	var at *url.URL
 	for _, from := range append(r.sources(f), "") {
 		if at != nil {
@@ -103,7 +106,7 @@ func (r *repository) begin(ctx context.Context, f *File) (*url.URL, error) {
 			address += "?" + url.Values{"mount": {"sha256:" + f.SHA256}, "from": {from}}.Encode()
 			scoped = auth.AppendRepositoryScope(
 				scoped,
-				registry.Reference{Registry: r.ref.Host, Repository: from},
+				orasregistry.Reference{Registry: r.ref.Host, Repository: from},
 				auth.ActionPull,
 			)
 		}
@@ -130,8 +133,8 @@ func (r *repository) begin(ctx context.Context, f *File) (*url.URL, error) {
 }
 
 // sources are the repositories that f may be mounted from.
-func (r *repository) sources(f *File) []string {
-	if f == nil || f.Role != Model && f.Role != Data {
+func (r *repository) sources(f *registry.File) []string {
+	if f == nil || f.Role != registry.Model && f.Role != registry.Data {
 		return nil
 	}
 	return r.o.MountFrom[:len(r.o.MountFrom):len(r.o.MountFrom)]
@@ -164,33 +167,33 @@ func (r *repository) cancel(ctx context.Context, at *url.URL) {
 // interruption if the registry still has the first part.
 type upload struct {
 	*repository
-	f     File
+	f     registry.File
 	file  *os.File
-	meter *meter
+	meter *transfer.Meter
 
 	at   *url.URL // nil if the upload has to begin anew
 	sent int64    // bytes that the registry has
 }
 
 // upload uploads a file and returns the number of its bytes; 0 if it was mounted.
-func (r *repository) upload(ctx context.Context, f File, m *meter) (int64, error) {
+func (r *repository) upload(ctx context.Context, f registry.File, m *transfer.Meter) (int64, error) {
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
 	u := &upload{repository: r, f: f, file: file, meter: m}
-	ctx = inStep(ctx)
-	for series := retry.NewSeries(r.o.backoff); ; {
+	ctx = transfer.InStep(ctx)
+	for series := retry.NewSeries(r.o.Backoff); ; {
 		mounted, err := u.run(ctx)
 		if err == nil && mounted {
-			m.add(f.Size)
+			m.Add(f.Size)
 			return 0, nil
 		}
 		if err == nil {
 			return f.Size, nil
 		}
-		if !isTransient(err) || context.Cause(ctx) != nil {
+		if !registry.IsTransient(err) || context.Cause(ctx) != nil {
 			return 0, err
 		}
 		if u.resume(ctx) {
@@ -216,7 +219,8 @@ func (u *upload) run(ctx context.Context) (mounted bool, err error) {
 	}
 	// The registry compares the digest here: a wrong or short body is an error and no blob.
 	err = u.failed(u.commit(ctx))
-	if isTransfer(err) && u.stored(ctx) { // the response was lost, or late
+	var lost *registry.TransferError
+	if errors.As(err, &lost) && u.stored(ctx) { // the response was lost, or late
 		return false, nil
 	}
 	return false, err
@@ -224,14 +228,14 @@ func (u *upload) run(ctx context.Context) (mounted bool, err error) {
 
 // stored reports whether the registry has the file.
 func (u *upload) stored(ctx context.Context) bool {
-	exists, err := u.Blobs().Exists(ctx, u.f.blob())
+	exists, err := u.Blobs().Exists(ctx, blob(u.f))
 	return err == nil && exists
 }
 
 // patch sends the rest of the file. It is not repeated by the client: the registry may have a part of it.
 func (u *upload) patch(ctx context.Context) error {
-	ctx, watch := newWatchdog(ctx, u.o.stallTime())
-	defer watch.stop()
+	ctx, watch := transfer.NewWatchdog(ctx, u.o.Stall)
+	defer watch.Stop()
 	sent := &uploadBody{u: u, watch: watch}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPatch, u.at.String(), sent.restart())
 	if err != nil {
@@ -246,7 +250,7 @@ func (u *upload) patch(ctx context.Context) error {
 	resp, err := u.auth.Do(req)
 	if err != nil {
 		sent.discard()
-		return u.failed(watch.cause(err))
+		return u.failed(watch.Cause(err))
 	}
 	defer resp.Body.Close()
 	// That of Docker's specification.
@@ -263,7 +267,7 @@ func (u *upload) patch(ctx context.Context) error {
 // after the request has failed.
 type uploadBody struct {
 	u     *upload
-	watch *watchdog
+	watch *transfer.Watchdog
 
 	mu      sync.Mutex
 	counted int64
@@ -283,7 +287,7 @@ func (b *uploadBody) restart() io.ReadCloser {
 func (b *uploadBody) discard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.u.meter.add(-b.counted)
+	b.u.meter.Add(-b.counted)
 	b.counted, b.current = 0, nil
 }
 
@@ -295,14 +299,14 @@ type uploadReader struct {
 // Read counts the bytes of the last body.
 func (r *uploadReader) Read(p []byte) (int, error) {
 	n, err := r.part.Read(p)
-	r.b.watch.reset()
+	r.b.watch.Reset()
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	if r.b.current == r.part {
 		r.b.counted += int64(n)
-		r.b.u.meter.add(int64(n))
+		r.b.u.meter.Add(int64(n))
 		if r.b.counted == r.part.Size() {
-			r.b.watch.pause() // the response has a timeout of its own
+			r.b.watch.Pause() // the response has a timeout of its own
 		}
 	}
 	return n, err
@@ -331,7 +335,7 @@ func (u *upload) resume(ctx context.Context) bool {
 			}
 		}
 	}
-	u.meter.add(u.sent - before)
+	u.meter.Add(u.sent - before)
 	return u.sent > before
 }
 
@@ -352,7 +356,10 @@ func (u *upload) commit(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	if d := resp.Header.Get("Docker-Content-Digest"); d != "" && d != "sha256:"+u.f.SHA256 {
-		return &ContentError{u.f.Name, fmt.Errorf("the registry stored %s instead of sha256:%s", d, u.f.SHA256)}
+		return &registry.ContentError{
+			What: u.f.Name,
+			Err:  fmt.Errorf("the registry stored %s instead of sha256:%s", d, u.f.SHA256),
+		}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package registry
+package mlflow
 
 import (
 	"cmp"
@@ -13,19 +13,23 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 )
 
-// pushMLflow logs the files in a run and as a logged model, and then registers that as a version, to which the alias
+// push logs the files in a run and as a logged model, and then registers that as a version, to which the alias
 // points. A version that has the same files is not made again.
-func pushMLflow(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error) {
-	m, err := openMLflow(ref, o)
+func push(
+	ctx context.Context, ref registry.Reference, a *registry.Artifact, o registry.Options,
+) (*registry.Pushed, error) {
+	m, err := open(ref, o)
 	if err != nil {
 		return nil, err
 	}
 	if err := m.checkAlias(); err != nil {
 		return nil, err
 	}
-	p := &mlflowPush{mlflow: m, artifact: a, meter: newMeter(a.Size(), o.Progress)}
+	p := &pusher{client: m, artifact: a, meter: transfer.NewMeter(a.Size(), o.Progress)}
 	// Everything is read and checked before the first request, so that an artifact that cannot be pushed leaves no run.
 	if err := p.prepare(ctx); err != nil {
 		return nil, err
@@ -34,20 +38,22 @@ func pushMLflow(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pu
 	if err != nil {
 		return nil, err
 	}
-	return &Pushed{ref, m.numbered(version), p.uploaded, a.Size(), a.Files}, nil
+	return &registry.Pushed{
+		Reference: ref, Digest: m.numbered(version), Uploaded: p.uploaded, Size: a.Size(), Files: a.Files,
+	}, nil
 }
 
-// An mlflowPush is one push.
-type mlflowPush struct {
-	*mlflow
-	artifact *Artifact
-	meter    *meter
+// A pusher is one push.
+type pusher struct {
+	*client
+	artifact *registry.Artifact
+	meter    *transfer.Meter
 
 	manifest  []byte
-	digest    string           // of the manifest, in hexadecimal digits
-	facts     *reportFacts     // nil without a report
-	signature *mlflowSignature // nil if NumPy cannot express it
-	head      []byte           // of the report as text
+	digest    string          // of the manifest, in hexadecimal digits
+	facts     *reportFacts    // nil without a report
+	signature *modelSignature // nil if NumPy cannot express it
+	head      []byte          // of the report as text
 
 	runID string
 
@@ -67,7 +73,7 @@ type loggedModel struct {
 		Location string `json:"artifact_uri"`
 		Run      string `json:"source_run_id"`
 		Status   string
-		Tags     []mlflowTag
+		Tags     []tag
 	}
 }
 
@@ -78,7 +84,7 @@ const (
 )
 
 // run returns the version.
-func (p *mlflowPush) run(ctx context.Context) (string, error) {
+func (p *pusher) run(ctx context.Context) (string, error) {
 	model, err := p.registered(ctx)
 	if err != nil {
 		return "", err
@@ -89,7 +95,7 @@ func (p *mlflowPush) run(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if there := model.alias(p.ref.Tag); p.ref.Tag != "" && there != "" && there != version && !p.o.Overwrite {
-			return "", &ConflictError{p.ref.String(), "version " + there}
+			return "", &registry.ConflictError{What: p.ref.String(), There: "version " + there}
 		}
 	}
 	if version == "" {
@@ -100,7 +106,7 @@ func (p *mlflowPush) run(ctx context.Context) (string, error) {
 			return "", err
 		}
 	} else {
-		p.meter.add(p.artifact.Size())
+		p.meter.Add(p.artifact.Size())
 	}
 	if p.ref.Tag != "" && (model == nil || model.alias(p.ref.Tag) != version) {
 		return version, p.setAlias(ctx, version)
@@ -109,7 +115,7 @@ func (p *mlflowPush) run(ctx context.Context) (string, error) {
 }
 
 // existing returns the version that has the same files; empty if there is none.
-func (p *mlflowPush) existing(ctx context.Context) (string, error) {
+func (p *pusher) existing(ctx context.Context) (string, error) {
 	found, err := p.versions(ctx, fmt.Sprintf("name='%s' AND tags.`%s`='%s'", p.ref.Name, tagDigest, p.digest))
 	if err != nil {
 		return "", err
@@ -126,7 +132,7 @@ func (p *mlflowPush) existing(ctx context.Context) (string, error) {
 
 // experiment returns the experiment of the runs; empty if there is none and it is not to be made. It is an error if
 // clients store its artifacts.
-func (m *mlflow) experiment(ctx context.Context, make bool) (string, error) {
+func (m *client) experiment(ctx context.Context, make bool) (string, error) {
 	name := cmp.Or(os.Getenv("MLFLOW_EXPERIMENT_NAME"), defaultExperiment)
 	var out struct {
 		Experiment struct {
@@ -162,7 +168,7 @@ func (m *mlflow) experiment(ctx context.Context, make bool) (string, error) {
 
 // log makes the run and the logged model, or continues those of an interrupted push. After an error both are marked as
 // failed.
-func (p *mlflowPush) log(ctx context.Context) error {
+func (p *pusher) log(ctx context.Context) error {
 	experiment, err := p.experiment(ctx, true)
 	if err != nil {
 		return err
@@ -179,7 +185,7 @@ func (p *mlflowPush) log(ctx context.Context) error {
 
 // begin finds the logged model of the same files, or makes it with its run. Both are found by their tag before they are
 // made, again after each failed attempt: a request that makes something is repeated only if the server has not made it.
-func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
+func (p *pusher) begin(ctx context.Context, experiment string) error {
 	same := fields{
 		"experiment_ids": []string{
 			experiment,
@@ -196,7 +202,7 @@ func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
 		return err
 	}
 	// Two steps: all requests in one would have the attempts of one.
-	err := p.o.repeat(ctx, func(ctx context.Context) error {
+	err := p.repeat(ctx, func(ctx context.Context) error {
 		if err := find(ctx); err != nil || found {
 			return err
 		}
@@ -205,7 +211,7 @@ func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
 	if err != nil || found {
 		return err
 	}
-	return p.o.repeat(ctx, func(ctx context.Context) error {
+	return p.repeat(ctx, func(ctx context.Context) error {
 		if err := find(ctx); err != nil || found {
 			return err
 		}
@@ -220,7 +226,7 @@ func (p *mlflowPush) begin(ctx context.Context, experiment string) error {
 }
 
 // beginRun finds the run of the same files, or makes it.
-func (p *mlflowPush) beginRun(ctx context.Context, experiment string, same fields) error {
+func (p *pusher) beginRun(ctx context.Context, experiment string, same fields) error {
 	type run struct {
 		Info struct {
 			ID string `json:"run_id"`
@@ -253,7 +259,7 @@ func loggedName(name string) string {
 }
 
 // fill uploads the files that the logged model does not have, and completes it and its run.
-func (p *mlflowPush) fill(ctx context.Context) error {
+func (p *pusher) fill(ctx context.Context) error {
 	info := p.logged.Info
 	folder, err := p.proxied(info.Location)
 	if err != nil {
@@ -280,7 +286,7 @@ func (p *mlflowPush) fill(ctx context.Context) error {
 	if err := p.call(ctx, http.MethodPost, "runs/log-batch", fields{"run_id": p.runID, "metrics": p.metrics(), "params": p.params()}, nil); err != nil {
 		return err
 	}
-	if err := p.o.repeat(ctx, p.link); err != nil {
+	if err := p.repeat(ctx, p.link); err != nil {
 		return err
 	}
 	if err := p.finish(ctx, "FINISHED"); err != nil {
@@ -290,7 +296,7 @@ func (p *mlflowPush) fill(ctx context.Context) error {
 }
 
 // link makes the logged model an output of the run, unless it is.
-func (p *mlflowPush) link(ctx context.Context) error {
+func (p *pusher) link(ctx context.Context) error {
 	var out struct {
 		Run struct {
 			Outputs struct {
@@ -317,32 +323,32 @@ func (p *mlflowPush) link(ctx context.Context) error {
 }
 
 // uploadFiles uploads several files at a time. Those that are complete are marked, for a push that continues this one.
-func (p *mlflowPush) uploadFiles(ctx context.Context, folder string, stored map[string]int64) error {
+func (p *pusher) uploadFiles(ctx context.Context, folder string, stored map[string]int64) error {
 	info := p.logged.Info
 	for _, t := range info.Tags {
 		if t.Key == tagUploaded {
 			p.complete = strings.Fields(t.Value)
 		}
 	}
-	var missing []File
+	var missing []registry.File
 	for _, f := range p.artifact.Files {
-		if size, ok := stored[f.Name]; ok && size == f.Size && slices.Contains(p.complete, f.key()) {
-			p.meter.add(f.Size)
+		if size, ok := stored[f.Name]; ok && size == f.Size && slices.Contains(p.complete, f.Key()) {
+			p.meter.Add(f.Size)
 			continue
 		}
 		missing = append(missing, f)
 	}
-	return each(ctx, p.o, missing, func(ctx context.Context, f File) error {
+	return transfer.Each(ctx, p.o.Parallel, missing, func(ctx context.Context, f registry.File) error {
 		if err := p.upload(ctx, folder+"/"+f.Name, f, p.meter); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.uploaded += f.Size
-		if slices.Contains(p.complete, f.key()) {
+		if slices.Contains(p.complete, f.Key()) {
 			return nil
 		}
-		p.complete = append(p.complete, f.key())
+		p.complete = append(p.complete, f.Key())
 		list := strings.Join(p.complete, " ")
 		if len(list) > 5000 { // the limit of a tag; a push that continues this one uploads the rest again
 			return nil
@@ -351,28 +357,28 @@ func (p *mlflowPush) uploadFiles(ctx context.Context, folder string, stored map[
 			ctx,
 			http.MethodPatch,
 			"logged-models/"+info.ID+"/tags",
-			fields{"tags": []mlflowTag{{tagUploaded, list}}},
+			fields{"tags": []tag{{tagUploaded, list}}},
 			nil,
 		)
 	})
 }
 
 // checkStored compares the sizes of the stored files: MLflow has no digests.
-func (p *mlflowPush) checkStored(ctx context.Context, folder string) error {
+func (p *pusher) checkStored(ctx context.Context, folder string) error {
 	stored, err := p.stored(ctx, folder)
 	if err != nil {
 		return err
 	}
 	for _, f := range p.artifact.Files {
 		if size, ok := stored[f.Name]; !ok || size != f.Size {
-			return &ContentError{f.Name, fmt.Errorf("the server has %d of %d bytes", size, f.Size)}
+			return &registry.ContentError{What: f.Name, Err: fmt.Errorf("the server has %d of %d bytes", size, f.Size)}
 		}
 	}
 	return nil
 }
 
 // finish ends the run.
-func (p *mlflowPush) finish(ctx context.Context, status string) error {
+func (p *pusher) finish(ctx context.Context, status string) error {
 	return p.call(
 		ctx,
 		http.MethodPost,
@@ -383,7 +389,7 @@ func (p *mlflowPush) finish(ctx context.Context, status string) error {
 }
 
 // finalize sets the status of the logged model.
-func (p *mlflowPush) finalize(ctx context.Context, status string) error {
+func (p *pusher) finalize(ctx context.Context, status string) error {
 	return p.call(
 		ctx,
 		http.MethodPatch,
@@ -398,7 +404,7 @@ const abandonTime = 10 * time.Second
 
 // abandon marks the run and the logged model as failed, as far as the server responds. The next push of the same files
 // continues them.
-func (p *mlflowPush) abandon(ctx context.Context) {
+func (p *pusher) abandon(ctx context.Context) {
 	if p.runID == "" || p.logged.Info.Status == loggedReady {
 		return
 	}
@@ -415,7 +421,7 @@ func (p *mlflowPush) abandon(ctx context.Context) {
 
 // register makes the version, and the registered model if there is none. A registered model that was made for a version
 // that cannot be made is removed.
-func (p *mlflowPush) register(ctx context.Context, exists bool) (version string, err error) {
+func (p *pusher) register(ctx context.Context, exists bool) (version string, err error) {
 	if !exists {
 		err := p.call(ctx, http.MethodPost, "registered-models/create", fields{"name": p.ref.Name}, nil)
 		if exists = isCode(err, alreadyExists); err != nil && !exists {
@@ -423,7 +429,7 @@ func (p *mlflowPush) register(ctx context.Context, exists bool) (version string,
 		}
 	}
 	var made modelVersion
-	err = p.o.repeat(ctx, func(ctx context.Context) error {
+	err = p.repeat(ctx, func(ctx context.Context) error {
 		if version, err = p.existing(ctx); err != nil || version != "" {
 			return err
 		}
@@ -441,7 +447,7 @@ func (p *mlflowPush) register(ctx context.Context, exists bool) (version string,
 }
 
 // unregister removes the registered model unless it has a version.
-func (p *mlflowPush) unregister(ctx context.Context) {
+func (p *pusher) unregister(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
 	defer cancel()
 	if found, err := p.versions(ctx, fmt.Sprintf("name='%s'", p.ref.Name)); err == nil && len(found) == 0 {
@@ -450,7 +456,7 @@ func (p *mlflowPush) unregister(ctx context.Context) {
 }
 
 // createVersion makes the version.
-func (p *mlflowPush) createVersion(ctx context.Context) (modelVersion, error) {
+func (p *pusher) createVersion(ctx context.Context) (modelVersion, error) {
 	info := p.logged.Info
 	var out struct {
 		Version modelVersion `json:"model_version"`
@@ -462,7 +468,7 @@ func (p *mlflowPush) createVersion(ctx context.Context) (modelVersion, error) {
 }
 
 // readyVersion waits until a version is ready, and removes one that cannot be registered.
-func (p *mlflowPush) readyVersion(ctx context.Context, v modelVersion) (number string, err error) {
+func (p *pusher) readyVersion(ctx context.Context, v modelVersion) (number string, err error) {
 	id := fields{"name": p.ref.Name, "version": v.Version}
 	for v.Status == "PENDING_REGISTRATION" {
 		if err := retry.Sleep(ctx, time.Second); err != nil {

@@ -1,4 +1,4 @@
-package registry
+package oci
 
 import (
 	"os"
@@ -6,6 +6,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/opencontainers/go-digest"
+
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/registry/internal/reported"
 )
 
 // A modelConfig is the config of a model (ModelPack, config.md).
@@ -25,8 +28,8 @@ type modelConfig struct {
 }
 
 // describe adds the precision and the methods as given by the report.
-func (c *modelConfig) describe(a *Artifact) error {
-	f, ok := a.Find(ReportJSON)
+func (c *modelConfig) describe(a *registry.Artifact) error {
+	f, ok := a.Find(registry.ReportJSON)
 	if !ok {
 		return nil
 	}
@@ -39,11 +42,11 @@ func (c *modelConfig) describe(a *Artifact) error {
 	var totals struct {
 		DTypes []struct {
 			DType string
-			Bytes change
+			Bytes reported.Change
 		}
 	}
-	if err := decodeFields(r, map[string]any{"recipe": &recipe, "totals": &totals}); err != nil {
-		return &ContentError{f.Path, err}
+	if err := reported.Decode(r, map[string]any{"recipe": &recipe, "totals": &totals}); err != nil {
+		return &registry.ContentError{What: f.Path, Err: err}
 	}
 	most := int64(0)
 	for _, t := range totals.DTypes {
@@ -56,7 +59,7 @@ func (c *modelConfig) describe(a *Artifact) error {
 	}
 	var parsed struct{ Steps []struct{ Method string } }
 	if err := yaml.Unmarshal([]byte(recipe.Text), &parsed); err != nil {
-		return &ContentError{f.Path, err}
+		return &registry.ContentError{What: f.Path, Err: err}
 	}
 	var methods []string
 	for _, s := range parsed.Steps {

@@ -1,4 +1,4 @@
-package registry
+package mlflow
 
 import (
 	"bytes"
@@ -20,7 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report/verification"
 )
 
@@ -41,26 +43,26 @@ type tracking struct {
 }
 
 type fakeVersion struct {
-	Version     string      `json:"version"`
-	Status      string      `json:"status"`
-	Source      string      `json:"source"`
-	ModelID     string      `json:"model_id"`
-	Description string      `json:"description"`
-	Tags        []mlflowTag `json:"tags"`
-	Message     string      `json:"status_message,omitempty"`
+	Version     string `json:"version"`
+	Status      string `json:"status"`
+	Source      string `json:"source"`
+	ModelID     string `json:"model_id"`
+	Description string `json:"description"`
+	Tags        []tag  `json:"tags"`
+	Message     string `json:"status_message,omitempty"`
 }
 
 type fakeRun struct {
 	ID, Status string
-	Tags       []mlflowTag
+	Tags       []tag
 	Outputs    []string
-	Metrics    []mlflowMetric
-	Params     []mlflowTag
+	Metrics    []metric
+	Params     []tag
 }
 
 type fakeLogged struct {
 	ID, Run, Status, Name string
-	Tags                  []mlflowTag
+	Tags                  []tag
 }
 
 func (l *fakeLogged) info() map[string]any {
@@ -80,9 +82,9 @@ func newTracking(t *testing.T) *tracking {
 	return s
 }
 
-func (s *tracking) ref(t *testing.T, name string) Reference {
+func (s *tracking) ref(t *testing.T, name string) registry.Reference {
 	t.Helper()
-	return parse(t, "mlflow://"+s.host+"/"+name)
+	return registrytest.Parse(t, "mlflow://"+s.host+"/"+name)
 }
 
 // set changes the fault and forgets requests.
@@ -95,9 +97,9 @@ func (s *tracking) set(f fault) {
 var tagFilter = regexp.MustCompile("tags\\.`([^`]+)` ?= ?'([^']*)'")
 
 // selected reports whether tags are those of a filter.
-func selected(filter string, tags []mlflowTag) bool {
+func selected(filter string, tags []tag) bool {
 	m := tagFilter.FindStringSubmatch(filter)
-	return m == nil || slices.Contains(tags, mlflowTag{m[1], m[2]})
+	return m == nil || slices.Contains(tags, tag{m[1], m[2]})
 }
 
 func (s *tracking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +164,7 @@ func (s *tracking) file(w http.ResponseWriter, r *http.Request, path string, bod
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-func tagsOf(v any) (tags []mlflowTag) {
+func tagsOf(v any) (tags []tag) {
 	text, _ := json.Marshal(v)
 	_ = json.Unmarshal(text, &tags)
 	return tags
@@ -288,8 +290,8 @@ func (s *tracking) loggedModel(request string, in map[string]any) (any, string) 
 	l := s.logged[i]
 	switch {
 	case tags:
-		for _, tag := range tagsOf(in["tags"]) {
-			l.Tags = append(slices.DeleteFunc(l.Tags, func(t mlflowTag) bool { return t.Key == tag.Key }), tag)
+		for _, added := range tagsOf(in["tags"]) {
+			l.Tags = append(slices.DeleteFunc(l.Tags, func(t tag) bool { return t.Key == added.Key }), added)
 		}
 	case method == http.MethodPatch:
 		l.Status = text(in["status"])
@@ -322,36 +324,35 @@ func (s *tracking) folder(folder string) []map[string]any {
 }
 
 // reported is an artifact with a report, external data, configuration in a subfolder and an empty file.
-func reportedArtifact(t *testing.T) *Artifact {
+func reportedArtifact(t *testing.T) *registry.Artifact {
 	t.Helper()
-	a := complete(t)
+	a := registrytest.Complete(t)
 	text := `{"digest": "abc", "tool": {"name": "mcompress", "version": "1.2.3"}, "recipe": {"text": "steps: []\n"}, "source": {"files": [{"name": "s.onnx", "sha256": "def"}]},
 		"result": {"files": []}, "totals": {"ratio": 3.5, "file_bytes": {"before": 700, "after": 200}, "runtime_bytes": {"before": 800, "after": 300}}, "coverage": {"share": 0.75},
 		"verification": {"metric": {"name": "F1 (macro)", "before": 0.5, "after": 0.25}, "latency": {"before_seconds": 2, "after_seconds": 1}}}`
 	for i := range a.Files {
 		f := &a.Files[i]
 		switch f.Role {
-		case ReportJSON:
+		case registry.ReportJSON:
 			if err := os.WriteFile(f.Path, []byte(text), 0o666); err != nil {
 				t.Fatal(err)
 			}
-		case Signature:
+		case registry.Signature:
 			if err := os.WriteFile(f.Path, nil, 0o666); err != nil {
 				t.Fatal(err)
 			}
-		case Config:
+		case registry.Config:
 			f.Name = "tokenizer/" + f.Name
 		}
-		if err := f.sum(t.Context(), newMeter(0, nil)); err != nil {
-			t.Fatal(err)
-		}
+		content := []byte(registrytest.Read(t, f.Path))
+		f.Size, f.SHA256 = int64(len(content)), registrytest.Sum(content)
 	}
 	return a
 }
 
 // Figures that a report does not have, or that are no numbers in JSON, are no metrics.
 func TestMetricsOfMLflow(t *testing.T) {
-	p := &mlflowPush{facts: &reportFacts{}, artifact: &Artifact{Files: []File{{Role: Model, Size: 5}, {Role: Data, Size: 6}, {Role: Config, Size: 7}}}}
+	p := &pusher{facts: &reportFacts{}, artifact: &registry.Artifact{Files: []registry.File{{Role: registry.Model, Size: 5}, {Role: registry.Data, Size: 6}, {Role: registry.Config, Size: 7}}}}
 	for name, c := range map[string]struct {
 		ratio, coverage, metric *float64
 		want                    map[string]float64
@@ -385,12 +386,12 @@ func TestPushToMLflow(t *testing.T) {
 	s := newTracking(t)
 	a := reportedArtifact(t)
 	var last int64
-	o := quick
+	o := registrytest.Quick
 	o.Progress = func(done, _ int64) { last = done }
 	for i, want := range []int64{a.Size(), 0} {
 		s.set(nil)
 		last = 0
-		p, err := Push(t.Context(), s.ref(t, "a model@champion"), a, o)
+		p, err := registry.Push(t.Context(), s.ref(t, "a model@champion"), a, o)
 		if err != nil || p.Uploaded != want || p.Size != a.Size() || last != a.Size() || p.Digest != s.ref(t, "a model@v1") {
 			t.Fatalf("push %d: %+v, progress %d, %v", i+1, p, last, err)
 		}
@@ -406,12 +407,12 @@ func TestPushToMLflow(t *testing.T) {
 		t.Errorf("run %+v, logged model %+v, version %+v", r, l, v)
 	}
 	model, _ := a.Model()
-	for _, tag := range []mlflowTag{{"mcompress.model.sha256", model.SHA256}, {"mcompress.report.digest", "abc"}, {"mcompress.version", "1.2.3"}, {"mcompress.source.sha256", "def"}} {
-		if !slices.Contains(v.Tags, tag) || !slices.Contains(r.Tags, tag) || !slices.Contains(l.Tags, tag) {
-			t.Errorf("no tag %v: %v", tag, v.Tags)
+	for _, want := range []tag{{"mcompress.model.sha256", model.SHA256}, {"mcompress.report.digest", "abc"}, {"mcompress.version", "1.2.3"}, {"mcompress.source.sha256", "def"}} {
+		if !slices.Contains(v.Tags, want) || !slices.Contains(r.Tags, want) || !slices.Contains(l.Tags, want) {
+			t.Errorf("no tag %v: %v", want, v.Tags)
 		}
 	}
-	if !slices.Equal(r.Params, []mlflowTag{{"recipe", "steps: []\n"}}) {
+	if !slices.Equal(r.Params, []tag{{"recipe", "steps: []\n"}}) {
 		t.Errorf("parameters %v", r.Params)
 	}
 	figures := map[string]float64{}
@@ -436,14 +437,14 @@ func TestPushToMLflow(t *testing.T) {
 	}
 	checkPull(t, s.ref(t, "a model"), a)
 	// The same files under another name are logged once.
-	if p, err := Push(t.Context(), s.ref(t, "copy"), a, quick); err != nil || p.Uploaded != 0 || len(s.runs) != 1 || len(s.logged) != 1 || s.models["copy"] == nil {
+	if p, err := registry.Push(t.Context(), s.ref(t, "copy"), a, registrytest.Quick); err != nil || p.Uploaded != 0 || len(s.runs) != 1 || len(s.logged) != 1 || s.models["copy"] == nil {
 		t.Errorf("%+v, %v", p, err)
 	}
 	// What the server has lost is sent again.
 	delete(s.files, folder+a.Files[0].Name)
 	s.files[folder+a.Files[1].Name] = []byte("part")
 	delete(s.versions, "a model")
-	if p, err := Push(t.Context(), s.ref(t, "a model"), a, quick); err != nil || p.Uploaded != a.Files[0].Size+a.Files[1].Size {
+	if p, err := registry.Push(t.Context(), s.ref(t, "a model"), a, registrytest.Quick); err != nil || p.Uploaded != a.Files[0].Size+a.Files[1].Size {
 		t.Errorf("%+v, %v", p, err)
 	}
 	checkPull(t, s.ref(t, "a model"), a)
@@ -453,24 +454,24 @@ func TestPushToMLflow(t *testing.T) {
 // aliases, numbers, and the latest.
 func TestAliasesOfMLflow(t *testing.T) {
 	s := newTracking(t)
-	over := quick
+	over := registrytest.Quick
 	over.Overwrite = true
-	push := func(ref, content string, o Options) (Reference, error) {
-		p, err := Push(t.Context(), s.ref(t, ref), named(t, content), o)
+	push := func(ref, content string, o registry.Options) (registry.Reference, error) {
+		p, err := registry.Push(t.Context(), s.ref(t, ref), named(t, content), o)
 		if err != nil {
-			return Reference{}, err
+			return registry.Reference{}, err
 		}
 		return p.Digest, nil
 	}
 	for _, c := range []struct {
 		ref, content string
-		o            Options
+		o            registry.Options
 		want         string // version; empty for a conflict
 	}{
-		{"m@a", "1", quick, "v1"}, {"m@a", "1", quick, "v1"}, {"m@a", "2", quick, ""}, {"m@b", "2", quick, "v2"}, {"m", "2", quick, "v2"}, {"m@a", "2", over, "v2"}, {"m@c", "1", quick, "v1"}, {"m", "3", quick, "v3"},
+		{"m@a", "1", registrytest.Quick, "v1"}, {"m@a", "1", registrytest.Quick, "v1"}, {"m@a", "2", registrytest.Quick, ""}, {"m@b", "2", registrytest.Quick, "v2"}, {"m", "2", registrytest.Quick, "v2"}, {"m@a", "2", over, "v2"}, {"m@c", "1", registrytest.Quick, "v1"}, {"m", "3", registrytest.Quick, "v3"},
 	} {
 		got, err := push(c.ref, c.content, c.o)
-		if c.want == "" && !isA[*ConflictError](err) || c.want != "" && (err != nil || got != s.ref(t, "m@"+c.want)) {
+		if c.want == "" && !registrytest.IsA[*registry.ConflictError](err) || c.want != "" && (err != nil || got != s.ref(t, "m@"+c.want)) {
 			t.Errorf("%s of %s: %v, %v", c.ref, c.content, got, err)
 		}
 	}
@@ -478,53 +479,53 @@ func TestAliasesOfMLflow(t *testing.T) {
 		t.Errorf("aliases %s", got)
 	}
 	for range 9 { // versions are numbers, not texts
-		if _, err := push("m", fmt.Sprint("more ", len(s.versions["m"])), quick); err != nil {
+		if _, err := push("m", fmt.Sprint("more ", len(s.versions["m"])), registrytest.Quick); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for ref, want := range map[string]string{"m": "v12", "m@latest": "v12", "m@a": "v2", "m@c": "v1", "m@v3": "v3", "m@V3": "v3"} {
-		l, err := List(t.Context(), s.ref(t, ref), quick)
+		l, err := registry.List(t.Context(), s.ref(t, ref), registrytest.Quick)
 		if err != nil || l.Digest.Tag != want || len(l.Files) != 2 {
 			t.Errorf("%s: %+v, %v", ref, l, err)
 		}
 	}
-	if ref, err := Move(t.Context(), s.ref(t, "m@v3"), "a", quick); err != nil || ref != s.ref(t, "m@a") || s.models["m"]["a"] != "3" {
+	if ref, err := registry.Move(t.Context(), s.ref(t, "m@v3"), "a", registrytest.Quick); err != nil || ref != s.ref(t, "m@a") || s.models["m"]["a"] != "3" {
 		t.Errorf("%v, %v, aliases %v", ref, err, s.models["m"])
 	}
 	for _, alias := range []string{"v7", "latest", "a b", ""} {
-		if _, err := Move(t.Context(), s.ref(t, "m"), alias, quick); !isA[*ReferenceError](err) {
+		if _, err := registry.Move(t.Context(), s.ref(t, "m"), alias, registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 			t.Errorf("alias %q: %v", alias, err)
 		}
 	}
 	for _, ref := range []string{"m@v1", "m@latest"} {
-		_, pushed := push(ref, "1", quick)
-		if check := Check(t.Context(), s.ref(t, ref), quick); !isA[*ReferenceError](pushed) || !isA[*ReferenceError](check) {
+		_, pushed := push(ref, "1", registrytest.Quick)
+		if check := registry.Check(t.Context(), s.ref(t, ref), registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](pushed) || !registrytest.IsA[*registry.ReferenceError](check) {
 			t.Errorf("%s: %v, %v", ref, pushed, check)
 		}
 	}
 	for ref, want := range map[string]string{"none": `registered model "none": not found`, "m@none": `alias "none" of the registered model "m": not found`, "m@v99": `version 99 of the registered model "m": not found`} {
-		_, moved := Move(t.Context(), s.ref(t, ref), "x", quick)
-		_, listed := List(t.Context(), s.ref(t, ref), quick)
+		_, moved := registry.Move(t.Context(), s.ref(t, ref), "x", registrytest.Quick)
+		_, listed := registry.List(t.Context(), s.ref(t, ref), registrytest.Quick)
 		for _, err := range []error{moved, listed} {
-			if !isA[*TransferError](err) || !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), want) {
+			if !registrytest.IsA[*registry.TransferError](err) || !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", ref, err)
 			}
 		}
 	}
 	s.models["empty"] = map[string]string{}
-	if _, err := List(t.Context(), s.ref(t, "empty"), quick); !errors.Is(err, ErrNotFound) {
+	if _, err := registry.List(t.Context(), s.ref(t, "empty"), registrytest.Quick); !errors.Is(err, registry.ErrNotFound) {
 		t.Errorf("a registered model without versions: %v", err)
 	}
 	s.versions["m"][0].Tags = nil
-	if _, err := List(t.Context(), s.ref(t, "m@v1"), quick); err == nil || !strings.Contains(err.Error(), "version 1 was not pushed by mcompress") {
+	if _, err := registry.List(t.Context(), s.ref(t, "m@v1"), registrytest.Quick); err == nil || !strings.Contains(err.Error(), "version 1 was not pushed by mcompress") {
 		t.Errorf("a version of another tool: %v", err)
 	}
 	s.versions["m"][1].ModelID = "" // of the source instead
-	if _, err := List(t.Context(), s.ref(t, "m@v2"), quick); err != nil {
+	if _, err := registry.List(t.Context(), s.ref(t, "m@v2"), registrytest.Quick); err != nil {
 		t.Error(err)
 	}
 	s.logged[1].ID = "deleted"
-	if _, err := List(t.Context(), s.ref(t, "m@v2"), quick); err == nil || !strings.Contains(err.Error(), "the logged model of version 2 is deleted") {
+	if _, err := registry.List(t.Context(), s.ref(t, "m@v2"), registrytest.Quick); err == nil || !strings.Contains(err.Error(), "the logged model of version 2 is deleted") {
 		t.Errorf("a version without files: %v", err)
 	}
 }
@@ -534,16 +535,22 @@ func TestAliasesOfMLflow(t *testing.T) {
 func TestEachRefusedRequestOfMLflow(t *testing.T) {
 	calls := func(s *tracking) map[string]func() error {
 		return map[string]func() error{
-			"push":  func() error { _, err := Push(t.Context(), s.ref(t, "m@a"), named(t, "x"), quick); return err },
-			"check": func() error { return Check(t.Context(), s.ref(t, "m"), quick) },
-			"list":  func() error { _, err := List(t.Context(), s.ref(t, "m@a"), quick); return err },
-			"move":  func() error { _, err := Move(t.Context(), s.ref(t, "m@a"), "b", quick); return err },
+			"push": func() error {
+				_, err := registry.Push(t.Context(), s.ref(t, "m@a"), named(t, "x"), registrytest.Quick)
+				return err
+			},
+			"check": func() error { return registry.Check(t.Context(), s.ref(t, "m"), registrytest.Quick) },
+			"list":  func() error { _, err := registry.List(t.Context(), s.ref(t, "m@a"), registrytest.Quick); return err },
+			"move": func() error {
+				_, err := registry.Move(t.Context(), s.ref(t, "m@a"), "b", registrytest.Quick)
+				return err
+			},
 			"pull": func() error {
-				l, err := List(t.Context(), s.ref(t, "m@a"), quick)
+				l, err := registry.List(t.Context(), s.ref(t, "m@a"), registrytest.Quick)
 				if err != nil {
 					return err
 				}
-				_, err = l.Pull(t.Context(), t.TempDir(), quick)
+				_, err = l.Pull(t.Context(), t.TempDir(), registrytest.Quick)
 				return err
 			},
 		}
@@ -618,7 +625,7 @@ func TestLostResponsesOfMLflow(t *testing.T) {
 			s.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		})
-		if _, err := Push(t.Context(), s.ref(t, "m@a"), named(t, "x"), quick); err != nil || lost != 1 {
+		if _, err := registry.Push(t.Context(), s.ref(t, "m@a"), named(t, "x"), registrytest.Quick); err != nil || lost != 1 {
 			t.Fatalf("%s: %d responses are lost, %v", kind, lost, err)
 		}
 		if len(s.runs) != 1 || len(s.logged) != 1 || len(s.versions["m"]) != 1 {
@@ -632,7 +639,10 @@ func TestLostResponsesOfMLflow(t *testing.T) {
 func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 	s := newTracking(t)
 	s.experiments[defaultExperiment] = map[string]any{"experiment_id": "1", "artifact_location": "mlflow-artifacts:/1", "lifecycle_stage": "deleted"}
-	push := func() error { _, err := Push(t.Context(), s.ref(t, "m"), named(t, "x"), quick); return err }
+	push := func() error {
+		_, err := registry.Push(t.Context(), s.ref(t, "m"), named(t, "x"), registrytest.Quick)
+		return err
+	}
 	expect := func(err error, want string) {
 		t.Helper()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -666,7 +676,7 @@ func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 		}
 		s.versions["m"] = nil
 	}
-	m, err := openMLflow(s.ref(t, "m"), quick)
+	m, err := open(s.ref(t, "m"), registrytest.Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -690,8 +700,8 @@ func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 		response := &http.Response{StatusCode: c.status, Body: io.NopCloser(strings.NewReader(c.body)), Header: http.Header{"Retry-After": {"7"}}}
 		err := m.status(response)
 		wait := retry.Requested(err)
-		if expect(err, c.want); isTransient(err) != c.transient || c.transient && wait != 7*time.Second {
-			t.Errorf("%d: transient %t, wait %v", c.status, isTransient(err), wait)
+		if expect(err, c.want); registry.IsTransient(err) != c.transient || c.transient && wait != 7*time.Second {
+			t.Errorf("%d: transient %t, wait %v", c.status, registry.IsTransient(err), wait)
 		}
 	}
 }
@@ -701,12 +711,12 @@ func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 func TestDownloadsOfMLflow(t *testing.T) {
 	s := newTracking(t)
 	s.files["f"] = []byte("0123456789")
-	m, err := openMLflow(s.ref(t, "m"), quick)
+	m, err := open(s.ref(t, "m"), registrytest.Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := File{Name: "f", Size: 10}
-	read := func(f File, from int64) (string, int64, error) {
+	f := registry.File{Name: "f", Size: 10}
+	read := func(f registry.File, from int64) (string, int64, error) {
 		content, at, err := m.download(t.Context(), "f", f, from)
 		if err != nil {
 			return "", 0, err
@@ -727,13 +737,13 @@ func TestDownloadsOfMLflow(t *testing.T) {
 	}
 	for _, c := range []struct {
 		fault fault
-		f     File
+		f     registry.File
 		from  int64
 		want  string
 		at    int64
 	}{
-		{nil, f, 0, "0123456789", 0}, {nil, f, 4, "456789", 4}, {header("Range", ""), f, 4, "0123456789", 0}, {nil, File{Name: "f", Size: -1}, 0, "0123456789", 0},
-		{header("Range", "bytes=5-"), f, 4, "", 0}, {header("Range", "bytes=4-7"), f, 4, "", 0}, {header("Range", "bytes=4-"), f, 0, "", 0}, {nil, File{Name: "f", Size: 9}, 0, "", 0}, {nil, File{Name: "f", Size: 11}, 4, "", 0},
+		{nil, f, 0, "0123456789", 0}, {nil, f, 4, "456789", 4}, {header("Range", ""), f, 4, "0123456789", 0}, {nil, registry.File{Name: "f", Size: -1}, 0, "0123456789", 0},
+		{header("Range", "bytes=5-"), f, 4, "", 0}, {header("Range", "bytes=4-7"), f, 4, "", 0}, {header("Range", "bytes=4-"), f, 0, "", 0}, {nil, registry.File{Name: "f", Size: 9}, 0, "", 0}, {nil, registry.File{Name: "f", Size: 11}, 4, "", 0},
 	} {
 		s.set(c.fault)
 		if got, at, err := read(c.f, c.from); (err == nil) != (c.want != "") || got != c.want || at != c.at {
@@ -741,12 +751,12 @@ func TestDownloadsOfMLflow(t *testing.T) {
 		}
 	}
 	s.set(nil)
-	sum := sum(s.files["f"])
+	sum := registrytest.Sum(s.files["f"])
 	if text, err := m.read(t.Context(), "f", sum); err != nil || string(text) != "0123456789" {
 		t.Errorf("%q, %v", text, err)
 	}
 	s.files["f"][0]++
-	if _, err := m.read(t.Context(), "f", sum); !isA[*ContentError](err) {
+	if _, err := m.read(t.Context(), "f", sum); !registrytest.IsA[*registry.ContentError](err) {
 		t.Errorf("other bytes: %v", err)
 	}
 	s.files["d/a"], s.files["d/b/c"], s.files["d/b/e/f"], s.files["d/empty"] = []byte("12"), []byte("123"), []byte("1"), nil
@@ -762,7 +772,7 @@ func TestDownloadsOfMLflow(t *testing.T) {
 // the limit of parameters are left out.
 func TestDocumentsOfMLflow(t *testing.T) {
 	line := strings.Repeat("é", 99) + "\n"
-	p := &mlflowPush{artifact: &Artifact{Files: []File{{Name: "m.report.md", Role: ReportText}}}}
+	p := &pusher{artifact: &registry.Artifact{Files: []registry.File{{Name: "m.report.md", Role: registry.ReportText}}}}
 	const more = "\n\n(The rest is in the artifact m.report.md.)"
 	for _, c := range []struct {
 		text, want string
@@ -790,25 +800,31 @@ func TestDocumentsOfMLflow(t *testing.T) {
 		t.Errorf("name %q", got)
 	}
 	for _, name := range []string{mlmodelName, manifestName} {
-		p := &mlflowPush{artifact: &Artifact{Files: []File{{Name: name}}}}
-		if err := p.prepare(t.Context()); !isA[*ContentError](err) {
+		p := &pusher{artifact: &registry.Artifact{Files: []registry.File{{Name: name}}}}
+		if err := p.prepare(t.Context()); !registrytest.IsA[*registry.ContentError](err) {
 			t.Errorf("a file %s: %v", name, err)
 		}
 	}
 	a := reportedArtifact(t)
-	report, _ := a.Find(ReportJSON)
+	report, _ := a.Find(registry.ReportJSON)
 	if err := os.WriteFile(report.Path, []byte(`{"totals": 5}`), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := (&mlflowPush{artifact: a}).prepare(t.Context()); !isA[*ContentError](err) {
+	if err := (&pusher{artifact: a}).prepare(t.Context()); !registrytest.IsA[*registry.ContentError](err) {
 		t.Errorf("a report that is none: %v", err)
 	}
-	for _, role := range []Role{ReportJSON, ReportText, Model} {
+	for _, role := range []registry.Role{registry.ReportJSON, registry.ReportText, registry.Model} {
 		a := reportedArtifact(t)
-		i := slices.IndexFunc(a.Files, func(f File) bool { return f.Role == role })
+		i := slices.IndexFunc(a.Files, func(f registry.File) bool { return f.Role == role })
 		a.Files[i].Path = filepath.Join(t.TempDir(), "none")
-		if err := (&mlflowPush{artifact: a}).prepare(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		if err := (&pusher{artifact: a}).prepare(t.Context()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("without the %s: %v", role, err)
 		}
 	}
+}
+
+func TestKind(t *testing.T) {
+	registrytest.Kind{
+		Scheme: scheme, Artifact: registrytest.Complete(t), Place: newTracking(t).ref(t, "m@one"), Tags: true,
+	}.Test(t)
 }

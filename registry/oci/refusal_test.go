@@ -1,9 +1,8 @@
-package registry
+package oci
 
 import (
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // user is a line of htpasswd for the password "secret".
@@ -20,14 +21,14 @@ const user = "user:$2a$04$qnfiunwyIGnv6JbU2EWR..6pkWW5ueBGM1gkjKqsc2IyxqsZUMwVK\
 // withPassword returns the host of Debian's registry that requires the credentials of user.
 func withPassword(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(written(t, map[string]string{"htpasswd": user}), "htpasswd")
+	path := filepath.Join(registrytest.Written(t, map[string]string{"htpasswd": user}), "htpasswd")
 	return conform.Distribution(t, t.TempDir(), "auth:\n  htpasswd: {realm: test, path: "+path+"}\n")
 }
 
 // login writes a Docker configuration and lets the test use it.
 func login(t *testing.T, config string) {
 	t.Helper()
-	t.Setenv("DOCKER_CONFIG", written(t, map[string]string{"config.json": config}))
+	t.Setenv("DOCKER_CONFIG", registrytest.Written(t, map[string]string{"config.json": config}))
 }
 
 func auths(host, password string) string {
@@ -36,12 +37,12 @@ func auths(host, password string) string {
 
 func TestOCICredentials(t *testing.T) {
 	host := withPassword(t)
-	ref := parse(t, "oci://"+host+"/models/m:1")
+	ref := registrytest.Parse(t, "oci://"+host+"/models/m:1")
 	push := func() error {
-		if err := Check(t.Context(), ref, quick); err != nil {
+		if err := registry.Check(t.Context(), ref, registrytest.Quick); err != nil {
 			return err
 		}
-		_, err := Push(t.Context(), ref, fixture(t, "mlp"), quick)
+		_, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick)
 		return err
 	}
 	for _, c := range []struct{ config, want string }{
@@ -50,8 +51,8 @@ func TestOCICredentials(t *testing.T) {
 		{auths(host, "wrong"), "refuses the credentials, or requires some: docker login " + host},
 	} {
 		login(t, c.config)
-		for _, err := range []error{push(), list(t, ref)} {
-			if !isA[*TransferError](err) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "wrong") {
+		for _, err := range []error{push(), listed(t, ref)} {
+			if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "wrong") {
 				t.Errorf("%s: got %v", c.config, err)
 			}
 		}
@@ -60,11 +61,11 @@ func TestOCICredentials(t *testing.T) {
 	if err := push(); err != nil {
 		t.Fatal(err)
 	}
-	if err := list(t, ref); err != nil {
+	if err := listed(t, ref); err != nil {
 		t.Error(err)
 	}
 	login(t, "{")
-	if err := list(t, ref); err == nil || !strings.Contains(err.Error(), "credentials of Docker") {
+	if err := listed(t, ref); err == nil || !strings.Contains(err.Error(), "credentials of Docker") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -82,61 +83,54 @@ func TestOCICredentialHelper(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	login(t, fmt.Sprintf(`{"credHelpers": {%q: "test"}}`, host))
-	if _, err := Push(t.Context(), parse(t, "oci://"+host+"/models/m:1"), fixture(t, "mlp"), quick); err != nil {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "oci://"+host+"/models/m:1"), registrytest.Fixture(t, "mlp"), registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	login(t, fmt.Sprintf(`{"credHelpers": {%q: "absent"}}`, host))
-	if err := list(t, parse(t, "oci://"+host+"/models/m:1")); err == nil || !strings.Contains(err.Error(), "docker-credential-absent") {
+	if err := listed(t, registrytest.Parse(t, "oci://"+host+"/models/m:1")); err == nil || !strings.Contains(err.Error(), "docker-credential-absent") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func list(t *testing.T, ref Reference) error {
-	_, err := List(t.Context(), ref, quick)
+func listed(t *testing.T, ref registry.Reference) error {
+	_, err := registry.List(t.Context(), ref, registrytest.Quick)
 	return err
 }
 
 func TestOCIReadOnly(t *testing.T) {
 	root := t.TempDir()
-	full := parse(t, "oci://"+conform.Distribution(t, root, "")+"/models/m:1")
-	if _, err := Push(t.Context(), full, fixture(t, "mlp"), quick); err != nil {
+	full := registrytest.Parse(t, "oci://"+conform.Distribution(t, root, "")+"/models/m:1")
+	if _, err := registry.Push(t.Context(), full, registrytest.Fixture(t, "mlp"), registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
-	ref := parse(t, "oci://"+conform.Distribution(t, root, "  maintenance: {readonly: {enabled: true}}\n")+"/models/m:2")
-	_, err := Push(t.Context(), ref, fixture(t, "mlp"), quick)
-	for _, err := range []error{err, Check(t.Context(), ref, quick)} {
-		if !isA[*TransferError](err) || !strings.Contains(err.Error(), "the registry is read-only") {
+	ref := registrytest.Parse(t, "oci://"+conform.Distribution(t, root, "  maintenance: {readonly: {enabled: true}}\n")+"/models/m:2")
+	_, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick)
+	for _, err := range []error{err, registry.Check(t.Context(), ref, registrytest.Quick)} {
+		if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "the registry is read-only") {
 			t.Errorf("got %v", err)
 		}
 	}
 	ref.Tag = "1"
-	if err := list(t, ref); err != nil {
+	if err := listed(t, ref); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestUnknownHost(t *testing.T) {
-	for want, dns := range map[string]*net.DNSError{
-		"unknown host registry.invalid":                                    {Name: "registry.invalid", Err: "no such host", IsNotFound: true},
-		"the name of host registry.invalid cannot be resolved: no network": {Name: "registry.invalid", Err: "no network"},
-	} {
-		ref := Reference{Scheme: schemeOCI, Host: "registry.invalid", Name: "m", Tag: "1"}
-		if err := unreached(ref, &net.OpError{Op: "dial", Err: dns}); err.Error() != "oci://registry.invalid/m:1: "+want {
-			t.Errorf("got %v", err)
-		}
-	}
-	_, err := List(t.Context(), parse(t, "oci://registry.invalid/m:1"), Options{})
-	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "registry.invalid") {
+func TestOCIOfAnUnknownHost(t *testing.T) {
+	o := registrytest.Quick
+	o.PlainHTTP = false
+	_, err := registry.List(t.Context(), registrytest.Parse(t, "oci://registry.invalid/m:1"), o)
+	if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "registry.invalid") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestPushRequiresATag(t *testing.T) {
-	ref := parse(t, "oci://127.0.0.1/m@sha256:"+sum(nil))
-	if err := Check(t.Context(), ref, quick); !isA[*ReferenceError](err) {
+	ref := registrytest.Parse(t, "oci://127.0.0.1/m@sha256:"+registrytest.Sum(nil))
+	if err := registry.Check(t.Context(), ref, registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Push(t.Context(), ref, fixture(t, "mlp"), quick); !isA[*ReferenceError](err) {
+	if _, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -167,16 +161,16 @@ func TestOCITokens(t *testing.T) {
 		return true
 	}, nil)
 	login(t, auths(s.host, "secret"))
-	a := complete(t)
-	o := quick
+	a := registrytest.Complete(t)
+	o := registrytest.Quick
 	o.Parallel = 1
 	var last int64
 	o.Progress = func(done, _ int64) { last = done }
-	p, err := Push(t.Context(), s.ref(t, "models/m:1"), a, o)
+	p, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), a, o)
 	if err != nil || last != p.Size {
 		t.Fatalf("%v, progress %d", err, last)
 	}
-	l, err := List(t.Context(), p.Reference, o)
+	l, err := registry.List(t.Context(), p.Reference, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +178,7 @@ func TestOCITokens(t *testing.T) {
 	if _, err := l.Pull(t.Context(), dir, o); err != nil {
 		t.Fatal(err)
 	}
-	same(t, dir, l.Files)
+	registrytest.Same(t, dir, l.Files)
 	if issued < 3 {
 		t.Errorf("%d tokens", issued)
 	}
@@ -195,5 +189,5 @@ func TestOCIWithoutHome(t *testing.T) {
 	for _, name := range []string{"HOME", "USERPROFILE", "home", "DOCKER_CONFIG"} {
 		t.Setenv(name, "")
 	}
-	pushed(t, withReferrers(t), fixture(t, "mlp"))
+	pushed(t, withReferrers(t), registrytest.Fixture(t, "mlp"))
 }

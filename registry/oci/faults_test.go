@@ -1,4 +1,4 @@
-package registry
+package oci
 
 import (
 	"bytes"
@@ -16,49 +16,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // pushed returns a server with an artifact.
-func pushed(t *testing.T, s *server, a *Artifact) *Stored {
+func pushed(t *testing.T, s *server, a *registry.Artifact) *registry.Stored {
 	t.Helper()
 	ref := s.ref(t, "models/m:1")
-	if _, err := Push(t.Context(), ref, a, quick); err != nil {
+	if _, err := registry.Push(t.Context(), ref, a, registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
-	l, err := List(t.Context(), ref, quick)
+	l, err := registry.List(t.Context(), ref, registrytest.Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
-}
-
-// same fails unless a folder has the files of an artifact and nothing else.
-func same(t *testing.T, dir string, files []File) {
-	t.Helper()
-	for _, f := range files {
-		if sum([]byte(read(t, filepath.Join(dir, f.Name)))) != f.SHA256 {
-			t.Errorf("%s differs", f.Name)
-		}
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != len(files) {
-		t.Errorf("the folder has %v, %v", entries, err)
-	}
-}
-
-// visible are the files of a folder that are not hidden.
-func visible(t *testing.T, dir string) (list []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), ".") {
-			list = append(list, e.Name())
-		}
-	}
-	return list
 }
 
 // Each request is refused once with a status that a later one may not have.
@@ -81,12 +55,12 @@ func TestOCIRetries(t *testing.T) {
 				w.WriteHeader(status)
 				return true
 			}, nil)
-			l := pushed(t, s, complete(t))
+			l := pushed(t, s, registrytest.Complete(t))
 			dir := t.TempDir()
-			if _, err := l.Pull(t.Context(), dir, quick); err != nil {
+			if _, err := l.Pull(t.Context(), dir, registrytest.Quick); err != nil {
 				t.Fatal(err)
 			}
-			same(t, dir, l.Files)
+			registrytest.Same(t, dir, l.Files)
 		})
 	}
 }
@@ -101,8 +75,8 @@ func TestOCIGivesUp(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 		return true
 	}, nil)
-	_, err := Push(t.Context(), s.ref(t, "models/m:1"), fixture(t, "mlp"), Options{PlainHTTP: true, backoff: time.Millisecond, Parallel: 1})
-	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "status 502") || s.count("PATCH") != retry.Attempts {
+	_, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"), registry.Options{PlainHTTP: true, Backoff: time.Millisecond, Parallel: 1})
+	if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "status 502") || s.count("PATCH") != retry.Attempts {
 		t.Errorf("%v after %d attempts", err, s.count("PATCH"))
 	}
 }
@@ -117,8 +91,8 @@ func TestOCIBrokenConnections(t *testing.T) {
 		return false
 	}, nil)
 	ref := s.ref(t, "models/m:1")
-	_, err := Push(t.Context(), ref, fixture(t, "mlp"), quick)
-	if !isA[*TransferError](err) || !strings.HasPrefix(err.Error(), ref.String()+": connection to "+s.host+": ") || strings.Contains(err.Error(), "uploads") {
+	_, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick)
+	if !registrytest.IsA[*registry.TransferError](err) || !strings.HasPrefix(err.Error(), ref.String()+": connection to "+s.host+": ") || strings.Contains(err.Error(), "uploads") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -126,7 +100,7 @@ func TestOCIBrokenConnections(t *testing.T) {
 // The connection of every upload breaks once after half of the file.
 func TestOCIUploadAfterALostConnection(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		a := fixture(t, "mlp")
+		a := registrytest.Fixture(t, "mlp")
 		var broken atomic.Bool
 		s.set(func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.Method == http.MethodPatch && r.ContentLength > 1000 && broken.CompareAndSwap(false, true) {
@@ -136,9 +110,9 @@ func TestOCIUploadAfterALostConnection(t *testing.T) {
 			return false
 		}, nil)
 		var last int64
-		o := quick
+		o := registrytest.Quick
 		o.Progress = func(done, _ int64) { last = done }
-		p, err := Push(t.Context(), s.ref(t, "models/m:1"), a, o)
+		p, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), a, o)
 		if err != nil || !broken.Load() {
 			t.Fatal(err)
 		}
@@ -151,7 +125,7 @@ func TestOCIUploadAfterALostConnection(t *testing.T) {
 // A registry that has a part of an upload gets the rest of it.
 func TestOCIUploadResumes(t *testing.T) {
 	s := withReferrers(t)
-	a := fixture(t, "mlp")
+	a := registrytest.Fixture(t, "mlp")
 	model, _ := a.Model()
 	const first = 100_000
 	var ranges []string
@@ -192,7 +166,7 @@ func TestOCIUploadResumes(t *testing.T) {
 // A file is not uploaded again because the last response was lost.
 func TestOCIUploadWhoseResponseIsLost(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		a := fixture(t, "mlp")
+		a := registrytest.Fixture(t, "mlp")
 		a.Files = a.Files[:1]
 		s.set(nil, func(r *http.Response) error {
 			if r.Request.Method == http.MethodPut && r.Request.ContentLength == 0 && strings.Contains(r.Request.URL.Path, "/uploads/") {
@@ -200,7 +174,7 @@ func TestOCIUploadWhoseResponseIsLost(t *testing.T) {
 			}
 			return nil
 		})
-		if p, err := Push(t.Context(), s.ref(t, "models/m:1"), a, quick); err != nil || p.Uploaded != p.Size || s.count("PATCH") != 1 {
+		if p, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), a, registrytest.Quick); err != nil || p.Uploaded != p.Size || s.count("PATCH") != 1 {
 			t.Errorf("%+v, %v after %v", p, err, s.requests)
 		}
 	})
@@ -218,10 +192,10 @@ func TestOCIStalledTransfers(t *testing.T) {
 		}
 		return false
 	}, nil)
-	l := pushed(t, s, fixture(t, "mlp"))
-	o := quick
-	o.stall = 50 * time.Millisecond
-	l, err := List(t.Context(), l.Reference, o)
+	l := pushed(t, s, registrytest.Fixture(t, "mlp"))
+	o := registrytest.Quick
+	o.Stall = 50 * time.Millisecond
+	l, err := registry.List(t.Context(), l.Reference, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,11 +203,11 @@ func TestOCIStalledTransfers(t *testing.T) {
 	if _, err := l.Pull(t.Context(), dir, o); err != nil {
 		t.Fatal(err)
 	}
-	same(t, dir, l.Files)
+	registrytest.Same(t, dir, l.Files)
 }
 
 // cut returns a change that ends the body of the blob of f after n bytes, the first times.
-func cut(f File, n, times int64) func(*http.Response) error {
+func cut(f registry.File, n, times int64) func(*http.Response) error {
 	var cuts atomic.Int64 // a client sends requests at the same time
 	return func(r *http.Response) error {
 		if r.Request.Method == http.MethodGet && strings.HasSuffix(r.Request.URL.Path, f.SHA256) && cuts.Add(1) <= times {
@@ -250,43 +224,43 @@ func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 // A download continues where the connection broke.
 func TestOCIDownloadAfterLostConnections(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		l := pushed(t, s, fixture(t, "mlp"))
+		l := pushed(t, s, registrytest.Fixture(t, "mlp"))
 		s.set(nil, cut(l.Files[0], 100_000, 3))
 		var ends int64
-		o := quick
+		o := registrytest.Quick
 		o.Progress = func(done, _ int64) { ends = done }
 		dir := t.TempDir()
 		p, err := l.Pull(t.Context(), dir, o)
 		if err != nil || p.Downloaded != p.Size || ends != p.Size {
 			t.Fatalf("%+v, %v, progress %d", p, err, ends)
 		}
-		same(t, dir, l.Files)
+		registrytest.Same(t, dir, l.Files)
 	})
 }
 
 // A registry without ranges sends the file again.
 func TestOCIDownloadWithoutRanges(t *testing.T) {
 	s := withReferrers(t)
-	l := pushed(t, s, fixture(t, "mlp"))
+	l := pushed(t, s, registrytest.Fixture(t, "mlp"))
 	s.set(func(_ http.ResponseWriter, r *http.Request) bool {
 		r.Header.Del("Range")
 		return false
 	}, cut(l.Files[0], 100_000, 2))
 	dir := t.TempDir()
-	p, err := l.Pull(t.Context(), dir, quick)
+	p, err := l.Pull(t.Context(), dir, registrytest.Quick)
 	if err != nil || p.Downloaded < p.Size+200_000 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	same(t, dir, l.Files)
+	registrytest.Same(t, dir, l.Files)
 }
 
 // A pull that is interrupted leaves no file, and the next one downloads the rest only.
 func TestOCIInterruptedPullResumes(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		l := pushed(t, s, fixture(t, "mlp"))
+		l := pushed(t, s, registrytest.Fixture(t, "mlp"))
 		dir := filepath.Join(t.TempDir(), "models")
 		ctx, cancel := context.WithCancel(t.Context())
-		o := quick
+		o := registrytest.Quick
 		o.Parallel = 1
 		o.Progress = func(done, _ int64) {
 			if done > 200_000 {
@@ -296,62 +270,62 @@ func TestOCIInterruptedPullResumes(t *testing.T) {
 		if _, err := l.Pull(ctx, dir, o); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if got := visible(t, dir); got != nil {
+		if got := registrytest.Visible(t, dir); got != nil {
 			t.Fatalf("left: %v", got)
 		}
-		p, err := l.Pull(t.Context(), dir, quick)
+		p, err := l.Pull(t.Context(), dir, registrytest.Quick)
 		if err != nil || p.Downloaded > p.Size-200_000 || p.Downloaded == 0 {
 			t.Fatalf("%+v, %v", p, err)
 		}
-		same(t, dir, l.Files)
+		registrytest.Same(t, dir, l.Files)
 	})
 }
 
 // A pull that is interrupted while it reads the part of an earlier one is no success with that part.
 func TestOCIPullInterruptedInAPart(t *testing.T) {
 	s := withReferrers(t)
-	a := fixture(t, "mlp")
+	a := registrytest.Fixture(t, "mlp")
 	l := pushed(t, s, a)
 	model, _ := a.Model()
 	l.Files = l.Files[:1]
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].key()), []byte(read(t, model.Path)[:400_000]), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].Key()), []byte(registrytest.Read(t, model.Path)[:400_000]), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	o := quick
+	o := registrytest.Quick
 	o.Progress = func(int64, int64) { cancel() }
-	if _, err := l.Pull(ctx, dir, o); !errors.Is(err, context.Canceled) || visible(t, dir) != nil {
-		t.Fatalf("left: %v, %v", visible(t, dir), err)
+	if _, err := l.Pull(ctx, dir, o); !errors.Is(err, context.Canceled) || registrytest.Visible(t, dir) != nil {
+		t.Fatalf("left: %v, %v", registrytest.Visible(t, dir), err)
 	}
-	if p, err := l.Pull(t.Context(), dir, quick); err != nil || p.Downloaded != p.Size-400_000 {
+	if p, err := l.Pull(t.Context(), dir, registrytest.Quick); err != nil || p.Downloaded != p.Size-400_000 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	same(t, dir, l.Files)
+	registrytest.Same(t, dir, l.Files)
 }
 
 // Parts of an earlier pull are verified: a wrong one is downloaded again.
 func TestOCIWrongPartIsDropped(t *testing.T) {
 	s := withReferrers(t)
-	l := pushed(t, s, fixture(t, "mlp"))
+	l := pushed(t, s, registrytest.Fixture(t, "mlp"))
 	for name, content := range map[string]string{"complete": strings.Repeat("x", int(l.Files[0].Size)), "longer": strings.Repeat("x", int(l.Files[0].Size)+1)} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].key()), []byte(content), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].Key()), []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Pull(t.Context(), dir, quick); err != nil {
+		if _, err := l.Pull(t.Context(), dir, registrytest.Quick); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		same(t, dir, l.Files)
+		registrytest.Same(t, dir, l.Files)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].key()), []byte("wrong"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].Key()), []byte("wrong"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Pull(t.Context(), dir, quick); !isA[*ContentError](err) {
+	if _, err := l.Pull(t.Context(), dir, registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := l.Pull(t.Context(), dir, quick); err != nil { // nothing of it is left
+	if _, err := l.Pull(t.Context(), dir, registrytest.Quick); err != nil { // nothing of it is left
 		t.Fatal(err)
 	}
 }
@@ -366,38 +340,27 @@ func TestOCITransportSecurity(t *testing.T) {
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
 	tls.StartTLS()
 	t.Cleanup(tls.Close)
-	ref := parse(t, "oci://"+strings.TrimPrefix(tls.URL, "https://")+"/models/m:1")
-	secure, insecure := quick, quick
+	ref := registrytest.Parse(t, "oci://"+strings.TrimPrefix(tls.URL, "https://")+"/models/m:1")
+	secure, insecure := registrytest.Quick, registrytest.Quick
 	secure.PlainHTTP, insecure.PlainHTTP, insecure.Insecure = false, false, true
 	for _, c := range []struct {
-		ref  Reference
-		o    Options
+		ref  registry.Reference
+		o    registry.Options
 		want string
 	}{
 		{ref, secure, "is not trusted"},
 		{ref, insecure, "redirect from HTTPS to HTTP"},
 		{plain.ref(t, "models/m:1"), secure, "does not use TLS; use --plain-http"},
-		{parse(t, "oci://registry.example.com/m:1"), quick, "loopback addresses only"},
-		{parse(t, "oci://127.0.0.1:1/m:1"), quick, "cannot connect to 127.0.0.1:1"},
+		{registrytest.Parse(t, "oci://registry.example.com/m:1"), registrytest.Quick, "loopback addresses only"},
+		{registrytest.Parse(t, "oci://127.0.0.1:1/m:1"), registrytest.Quick, "cannot connect to 127.0.0.1:1"},
 	} {
-		_, err := List(t.Context(), c.ref, c.o)
+		_, err := registry.List(t.Context(), c.ref, c.o)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
 	if n := len(plain.requests); n > 1 {
 		t.Errorf("requests by HTTP: %v", plain.requests)
-	}
-}
-
-func TestLoopback(t *testing.T) {
-	for host, want := range map[string]bool{
-		"localhost": true, "localhost:5000": true, "LOCALHOST": true, "a.localhost:1": true, "127.0.0.1": true, "127.1.2.3:80": true, "[::1]:5000": true,
-		"10.0.0.1": false, "localhost.example.com": false, "127.0.0.1.example.com:80": false, "example.com": false, "[2001:db8::1]:5000": false, "0.0.0.0": false,
-	} {
-		if got := isLoopback(host); got != want {
-			t.Errorf("%s: got %v", host, got)
-		}
 	}
 }
 
@@ -410,8 +373,8 @@ func TestOCIUploadStaysOnTheHost(t *testing.T) {
 		}
 		return nil
 	})
-	_, err := Push(t.Context(), s.ref(t, "models/m:1"), fixture(t, "mlp"), quick)
-	if !isA[*TransferError](err) || !strings.Contains(err.Error(), "redirects the upload to another host") || len(other.requests) > 0 {
+	_, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"), registrytest.Quick)
+	if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "redirects the upload to another host") || len(other.requests) > 0 {
 		t.Errorf("got %v, and there %v", err, other.requests)
 	}
 }

@@ -1,4 +1,4 @@
-package registry
+package oci
 
 import (
 	"errors"
@@ -6,11 +6,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
 )
 
 // A full disk is one error that names the file, and leaves nothing.
 func TestOCIPullOntoAFullDisk(t *testing.T) {
-	l := pushed(t, withReferrers(t), fixture(t, "mlp"))
+	l := pushed(t, withReferrers(t), registrytest.Fixture(t, "mlp"))
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=128k"); err != nil {
 		t.Skipf("mount: %v", err)
@@ -20,7 +22,7 @@ func TestOCIPullOntoAFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	o := quick
+	o := registrytest.Quick
 	o.Parallel = 1 // the model is first
 	_, err := l.Pull(t.Context(), dir, o)
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "mlp.onnx: ") || strings.Contains(err.Error(), "\n") {

@@ -1,4 +1,4 @@
-package registry
+package mlflow
 
 import (
 	"bytes"
@@ -23,7 +23,9 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // A fault decides about a request of a push: it returns true if it has responded.
@@ -62,12 +64,12 @@ func kindOf(r *http.Request) string {
 func TestMLflowWaits(t *testing.T) {
 	for _, limit := range []time.Duration{time.Minute, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			m, calls := &mlflow{}, 0
+			m, calls := &client{}, 0
 			const wait = 4 * time.Minute
-			busy := retry.Delay(&TransferError{Err: errors.New("busy")}, wait)
+			busy := retry.Delay(&registry.TransferError{Err: errors.New("busy")}, wait)
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			err := m.o.repeat(ctx, func(context.Context) error {
+			err := m.repeat(ctx, func(context.Context) error {
 				if calls++; calls == 1 {
 					return busy
 				}
@@ -104,9 +106,9 @@ func TestMLflowRetries(t *testing.T) {
 	})
 	a := named(t, "retries")
 	var last int64
-	o := quick
+	o := registrytest.Quick
 	o.Progress = func(done, _ int64) { last = done }
-	p, err := Push(t.Context(), parse(t, "mlflow://"+proxy+"/retries@champion"), a, o)
+	p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+proxy+"/retries@champion"), a, o)
 	if err != nil || p.Uploaded != a.Size() || last != a.Size() {
 		t.Fatalf("%+v, %d, %v", p, last, err)
 	}
@@ -156,13 +158,13 @@ func TestMLflowOfAKilledPush(t *testing.T) {
 			cancel()
 			panic(http.ErrAbortHandler)
 		})
-		o := quick
+		o := registrytest.Quick
 		o.Parallel = 1
-		if _, err := Push(ctx, parse(t, "mlflow://"+proxy+"/"+name+"@champion"), a, o); err == nil || !killed {
+		if _, err := registry.Push(ctx, registrytest.Parse(t, "mlflow://"+proxy+"/"+name+"@champion"), a, o); err == nil || !killed {
 			t.Errorf("%s: the push was not killed: %v", kind, err)
 			continue
 		}
-		p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/"+name+"@champion"), a, quick)
+		p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/"+name+"@champion"), a, registrytest.Quick)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -190,10 +192,10 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 			fmt.Fprint(w, `{"error_code": "PERMISSION_DENIED", "message": "read only"}`)
 			return true
 		})
-		if _, err := Push(t.Context(), parse(t, "mlflow://"+proxy+"/"+name), a, quick); err == nil || !strings.HasSuffix(err.Error(), proxy+" denies access: read only") {
+		if _, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+proxy+"/"+name), a, registrytest.Quick); err == nil || !strings.HasSuffix(err.Error(), proxy+" denies access: read only") {
 			t.Errorf("%s: %v", kind, err)
 		}
-		m, err := openMLflow(parse(t, "mlflow://"+host+"/"+name), quick)
+		m, err := open(registrytest.Parse(t, "mlflow://"+host+"/"+name), registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,11 +203,11 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 			t.Errorf("%s: left: %+v, %v", kind, model, err)
 		}
 	}
-	m, err := openMLflow(parse(t, "mlflow://"+host+"/failed-0"), quick)
+	m, err := open(registrytest.Parse(t, "mlflow://"+host+"/failed-0"), registrytest.Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &mlflowPush{mlflow: m, artifact: named(t, "failed-0")}
+	p := &pusher{client: m, artifact: named(t, "failed-0")}
 	if err := p.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -222,21 +224,23 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 func TestMLflowErrors(t *testing.T) {
 	host := trackingServer(t)
 	a := named(t, "errors")
-	if _, err := Push(t.Context(), parse(t, "mlflow://"+host+"/errors@champion"), a, quick); err != nil {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/errors@champion"), a, registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	api(t, host, http.MethodPost, "experiments/create", fields{"name": "elsewhere", "artifact_location": "s3://bucket/path"}, nil)
 	api(t, host, http.MethodPost, "registered-models/create", fields{"name": "empty"}, nil)
 	api(t, host, http.MethodPost, "model-versions/create", fields{"name": "empty", "source": "s3://bucket/model"}, nil)
 	push := func(ref string) error {
-		_, err := Push(t.Context(), parse(t, ref), named(t, "errors "+ref), quick)
+		_, err := registry.Push(t.Context(), registrytest.Parse(t, ref), named(t, "errors "+ref), registrytest.Quick)
 		return err
 	}
 	list := func(ref string) error {
-		_, err := List(t.Context(), parse(t, ref), quick)
+		_, err := registry.List(t.Context(), registrytest.Parse(t, ref), registrytest.Quick)
 		return err
 	}
-	check := func(ref string) error { return Check(t.Context(), parse(t, ref), quick) }
+	check := func(ref string) error {
+		return registry.Check(t.Context(), registrytest.Parse(t, ref), registrytest.Quick)
+	}
 	corrupt := faulty(t, host, func(w http.ResponseWriter, r *http.Request) bool {
 		if kindOf(r) == "GET artifacts/mlp.onnx" {
 			fmt.Fprint(w, strings.Repeat("x", int(a.Files[0].Size)))
@@ -275,12 +279,12 @@ func TestMLflowErrors(t *testing.T) {
 		{name: "push to a version", err: func() error { return push("mlflow://" + host + "/errors@v1") }, want: "a push makes a new version"},
 		{name: "other manifest", err: func() error { return list("mlflow://" + edited + "/errors") }, want: manifestName + ": SHA-256 is "},
 		{name: "other bytes", err: func() error {
-			s, err := List(t.Context(), parse(t, "mlflow://"+corrupt+"/errors"), quick)
+			s, err := registry.List(t.Context(), registrytest.Parse(t, "mlflow://"+corrupt+"/errors"), registrytest.Quick)
 			if err != nil {
 				return err
 			}
 			dir := t.TempDir()
-			_, err = s.Pull(t.Context(), dir, quick)
+			_, err = s.Pull(t.Context(), dir, registrytest.Quick)
 			if left, _ := os.ReadDir(dir); len(left) > 1 { // the folder of other files, from which a pull resumes
 				t.Errorf("left: %v", left)
 			}
@@ -313,12 +317,12 @@ func TestMLflowToken(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Header.Get("Authorization"))
 		w.WriteHeader(http.StatusNotFound)
-		_ = json.NewEncoder(w).Encode(mlflowError{Code: doesNotExist})
+		_ = json.NewEncoder(w).Encode(responseError{Code: doesNotExist})
 	}))
 	defer s.Close()
 	t.Setenv("MLFLOW_TRACKING_USERNAME", "")
 	t.Setenv("MLFLOW_TRACKING_TOKEN", "secret")
-	if err := Check(t.Context(), parse(t, "mlflow://"+strings.TrimPrefix(s.URL, "http://")+"/m"), quick); err != nil {
+	if err := registry.Check(t.Context(), registrytest.Parse(t, "mlflow://"+strings.TrimPrefix(s.URL, "http://")+"/m"), registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 2 || got[0] != "Bearer secret" {
@@ -343,11 +347,11 @@ func TestMLflowOfAWrongPart(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	a := named(t, "wrong part")
-	if _, err := Push(ctx, parse(t, "mlflow://"+proxy+"/wrong-part"), a, quick); err == nil {
+	if _, err := registry.Push(ctx, registrytest.Parse(t, "mlflow://"+proxy+"/wrong-part"), a, registrytest.Quick); err == nil {
 		t.Fatal("the push was not interrupted")
 	}
-	ref := parse(t, "mlflow://"+host+"/wrong-part")
-	if _, err := Push(t.Context(), ref, a, quick); err != nil {
+	ref := registrytest.Parse(t, "mlflow://"+host+"/wrong-part")
+	if _, err := registry.Push(t.Context(), ref, a, registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	checkPull(t, ref, a)
@@ -366,8 +370,8 @@ func TestMLflowOfACutUpload(t *testing.T) {
 		return false
 	})
 	a := named(t, "cut")
-	ref := parse(t, "mlflow://"+proxy+"/cut@champion")
-	p, err := Push(t.Context(), ref, a, quick)
+	ref := registrytest.Parse(t, "mlflow://"+proxy+"/cut@champion")
+	p, err := registry.Push(t.Context(), ref, a, registrytest.Quick)
 	if err != nil || p.Uploaded != a.Size() || cuts != 2 {
 		t.Fatalf("%+v, %d, %v", p, cuts, err)
 	}

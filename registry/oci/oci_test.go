@@ -1,4 +1,4 @@
-package registry
+package oci
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // layersOf are the files of complete in the model's manifest, referrersOf those that refer to it.
@@ -23,40 +25,40 @@ const (
 
 func TestOCIOfACompleteModel(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		a, ref := complete(t), s.ref(t, "models/external:1")
-		if err := Check(t.Context(), ref, quick); err != nil {
+		a, ref := registrytest.Complete(t), s.ref(t, "models/external:1")
+		if err := registry.Check(t.Context(), ref, registrytest.Quick); err != nil {
 			t.Fatal(err)
 		}
-		p, err := Push(t.Context(), ref, a, quick)
+		p, err := registry.Push(t.Context(), ref, a, registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := names(p.Files); got != layersOf+" "+referrersOf || p.Uploaded != p.Size {
+		if got := registrytest.Names(p.Files); got != layersOf+" "+referrersOf || p.Uploaded != p.Size {
 			t.Errorf("pushed %s, %d of %d bytes", got, p.Uploaded, p.Size)
 		}
-		for _, name := range []Reference{ref, p.Digest} {
-			l, err := List(t.Context(), name, quick)
+		for _, name := range []registry.Reference{ref, p.Digest} {
+			l, err := registry.List(t.Context(), name, registrytest.Quick)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l.Digest != p.Digest || size(l.Files) != p.Size || !strings.HasPrefix(names(l.Files), layersOf+" ") || len(l.Files) != len(p.Files) {
-				t.Errorf("listed %s, %s", l.Digest, names(l.Files))
+			if l.Digest != p.Digest || (&registry.Artifact{Files: l.Files}).Size() != p.Size || !strings.HasPrefix(registrytest.Names(l.Files), layersOf+" ") || len(l.Files) != len(p.Files) {
+				t.Errorf("listed %s, %s", l.Digest, registrytest.Names(l.Files))
 			}
-			report, _ := l.Find(ReportJSON)
-			want, _ := a.Find(ReportJSON)
-			if text, err := l.Read(t.Context(), report, 1<<20); err != nil || string(text) != read(t, want.Path) {
+			report, _ := l.Find(registry.ReportJSON)
+			want, _ := a.Find(registry.ReportJSON)
+			if text, err := l.Read(t.Context(), report, 1<<20); err != nil || string(text) != registrytest.Read(t, want.Path) {
 				t.Errorf("report: %s, %v", text, err)
 			}
 			if _, err := l.Read(t.Context(), report, 10); err == nil {
 				t.Error("a file above the limit was read")
 			}
 			dir := t.TempDir()
-			got, err := l.Pull(t.Context(), dir, quick)
+			got, err := l.Pull(t.Context(), dir, registrytest.Quick)
 			if err != nil || got.Downloaded != p.Size {
 				t.Fatalf("%+v, %v", got, err)
 			}
 			for _, f := range p.Files {
-				if read(t, filepath.Join(dir, f.Name)) != read(t, f.Path) {
+				if registrytest.Read(t, filepath.Join(dir, f.Name)) != registrytest.Read(t, f.Path) {
 					t.Errorf("%s differs", f.Name)
 				}
 			}
@@ -70,15 +72,15 @@ func TestOCIOfACompleteModel(t *testing.T) {
 // Manifests are those of ModelPack; the type of a referrer is also that of its config.
 func TestOCIManifests(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		a := complete(t)
-		p, err := Push(t.Context(), s.ref(t, "models/external:1"), a, quick)
+		a := registrytest.Complete(t)
+		p, err := registry.Push(t.Context(), s.ref(t, "models/external:1"), a, registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, text := s.get(t, "/v2/models/external/manifests/1")
 		m := object(t, text)
 		config := m["config"].(map[string]any)
-		if "sha256:"+sum(text) != p.Digest.Digest || m["artifactType"] != mediaManifest || config["mediaType"] != mediaConfig {
+		if "sha256:"+registrytest.Sum(text) != p.Digest.Digest || m["artifactType"] != mediaManifest || config["mediaType"] != mediaConfig {
 			t.Errorf("manifest: %s", text)
 		}
 		for i, l := range m["layers"].([]any) {
@@ -111,13 +113,13 @@ func TestOCIManifests(t *testing.T) {
 
 func TestOCISecondPushUploadsNothing(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		a, ref := complete(t), s.ref(t, "models/external:1")
-		first, err := Push(t.Context(), ref, a, quick)
+		a, ref := registrytest.Complete(t), s.ref(t, "models/external:1")
+		first, err := registry.Push(t.Context(), ref, a, registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.set(nil, nil)
-		second, err := Push(t.Context(), ref, a, quick)
+		second, err := registry.Push(t.Context(), ref, a, registrytest.Quick)
 		if err != nil || second.Uploaded != 0 || second.Digest != first.Digest {
 			t.Fatalf("%+v, %v", second, err)
 		}
@@ -127,7 +129,7 @@ func TestOCISecondPushUploadsNothing(t *testing.T) {
 			}
 		}
 		other := s.ref(t, "models/external:2")
-		if p, err := Push(t.Context(), other, a, quick); err != nil || p.Uploaded != 0 || p.Digest != first.Digest {
+		if p, err := registry.Push(t.Context(), other, a, registrytest.Quick); err != nil || p.Uploaded != 0 || p.Digest != first.Digest {
 			t.Errorf("another tag: %+v, %v", p, err)
 		}
 	})
@@ -136,27 +138,27 @@ func TestOCISecondPushUploadsNothing(t *testing.T) {
 // A file that another repository has is mounted.
 func TestOCIMount(t *testing.T) {
 	s := distribution(t) // ggcr's registry has one set of blobs for all repositories
-	a := complete(t)
-	if _, err := Push(t.Context(), s.ref(t, "source/model:1"), a, quick); err != nil {
+	a := registrytest.Complete(t)
+	if _, err := registry.Push(t.Context(), s.ref(t, "source/model:1"), a, registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
-	o := quick
+	o := registrytest.Quick
 	o.MountFrom = []string{"source/none", "source/model"}
 	s.set(nil, nil)
-	p, err := Push(t.Context(), s.ref(t, "result/model:1"), a, o)
+	p, err := registry.Push(t.Context(), s.ref(t, "result/model:1"), a, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	weights := int64(0)
 	for _, f := range p.Files {
-		if f.Role == Model || f.Role == Data {
+		if f.Role == registry.Model || f.Role == registry.Data {
 			weights += f.Size
 		}
 	}
 	if p.Uploaded != p.Size-weights {
 		t.Errorf("%d of %d bytes uploaded; weights have %d", p.Uploaded, p.Size, weights)
 	}
-	if l, err := List(t.Context(), p.Digest, quick); err != nil || len(l.Files) != len(p.Files) {
+	if l, err := registry.List(t.Context(), p.Digest, registrytest.Quick); err != nil || len(l.Files) != len(p.Files) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -164,26 +166,26 @@ func TestOCIMount(t *testing.T) {
 func TestOCITagOfOtherContent(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
 		ref := s.ref(t, "models/m:1")
-		first, err := Push(t.Context(), ref, fixture(t, "mlp"), quick)
+		first, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.set(nil, nil)
-		_, err = Push(t.Context(), ref, complete(t), quick)
-		var conflict *ConflictError
+		_, err = registry.Push(t.Context(), ref, registrytest.Complete(t), registrytest.Quick)
+		var conflict *registry.ConflictError
 		if !errors.As(err, &conflict) || conflict.There != first.Digest.Digest || s.count("POST") > 0 {
 			t.Fatalf("got %v after %v", err, s.requests)
 		}
-		o := quick
+		o := registrytest.Quick
 		o.Overwrite = true
-		second, err := Push(t.Context(), ref, complete(t), o)
+		second, err := registry.Push(t.Context(), ref, registrytest.Complete(t), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l, err := List(t.Context(), ref, quick); err != nil || l.Digest != second.Digest {
+		if l, err := registry.List(t.Context(), ref, registrytest.Quick); err != nil || l.Digest != second.Digest {
 			t.Errorf("%v, %v", l, err)
 		}
-		if l, err := List(t.Context(), first.Digest, quick); err != nil || l.Digest != first.Digest {
+		if l, err := registry.List(t.Context(), first.Digest, registrytest.Quick); err != nil || l.Digest != first.Digest {
 			t.Errorf("the replaced content: %v, %v", l, err)
 		}
 	})
@@ -191,20 +193,20 @@ func TestOCITagOfOtherContent(t *testing.T) {
 
 func TestOCIMove(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		p, err := Push(t.Context(), s.ref(t, "models/m:1"), fixture(t, "mlp"), quick)
+		p, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"), registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, from := range []Reference{p.Reference, p.Digest} {
-			moved, err := Move(t.Context(), from, "champion", quick)
+		for _, from := range []registry.Reference{p.Reference, p.Digest} {
+			moved, err := registry.Move(t.Context(), from, "champion", registrytest.Quick)
 			if err != nil || moved != s.ref(t, "models/m:champion") {
 				t.Fatalf("%v, %v", moved, err)
 			}
-			if l, err := List(t.Context(), moved, quick); err != nil || l.Digest != p.Digest {
+			if l, err := registry.List(t.Context(), moved, registrytest.Quick); err != nil || l.Digest != p.Digest {
 				t.Errorf("%v, %v", l, err)
 			}
 		}
-		if _, err := Move(t.Context(), p.Reference, "a b", quick); !isA[*ReferenceError](err) {
+		if _, err := registry.Move(t.Context(), p.Reference, "a b", registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -213,12 +215,12 @@ func TestOCIMove(t *testing.T) {
 // A push that ends at any request leaves no tag, and the next push completes it.
 func TestOCIInterruptedPush(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *server) {
-		a := complete(t)
-		o := quick
+		a := registrytest.Complete(t)
+		o := registrytest.Quick
 		o.Parallel = 1 // the order of requests is fixed
 		step := 1
 		if strings.HasSuffix(t.Name(), "distribution") { // each request syncs files
-			a.Files = slices.DeleteFunc(a.Files, func(f File) bool { return f.Role != Model && f.Role != ReportJSON })
+			a.Files = slices.DeleteFunc(a.Files, func(f registry.File) bool { return f.Role != registry.Model && f.Role != registry.ReportJSON })
 			step = 3
 		}
 		for last := 1; ; last += step {
@@ -231,7 +233,7 @@ func TestOCIInterruptedPush(t *testing.T) {
 				}
 				return ctx.Err() != nil
 			}, nil)
-			_, err := Push(ctx, ref, a, o)
+			_, err := registry.Push(ctx, ref, a, o)
 			s.set(nil, nil)
 			if err == nil {
 				cancel()
@@ -243,11 +245,11 @@ func TestOCIInterruptedPush(t *testing.T) {
 			if status, _ := s.get(t, "/v2/"+ref.Name+"/manifests/1"); status != http.StatusNotFound {
 				t.Fatalf("tagged after request %d", last)
 			}
-			p, err := Push(t.Context(), ref, a, o)
+			p, err := registry.Push(t.Context(), ref, a, o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l, err := List(t.Context(), ref, o); err != nil || len(l.Files) != len(p.Files) || l.Digest != p.Digest {
+			if l, err := registry.List(t.Context(), ref, o); err != nil || len(l.Files) != len(p.Files) || l.Digest != p.Digest {
 				t.Fatalf("after request %d: %v, %v", last, l, err)
 			}
 			cancel()
@@ -259,7 +261,7 @@ func TestOCIInterruptedPush(t *testing.T) {
 func TestOCIOfORAS(t *testing.T) {
 	w := conform.Start(t)
 	eachServer(t, func(t *testing.T, s *server) {
-		p, err := Push(t.Context(), s.ref(t, "models/external:1"), complete(t), quick)
+		p, err := registry.Push(t.Context(), s.ref(t, "models/external:1"), registrytest.Complete(t), registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,14 +271,9 @@ func TestOCIOfORAS(t *testing.T) {
 			t.Fatalf("%v, %v", paths, err)
 		}
 		for _, f := range p.Files[:len(paths)] {
-			if read(t, filepath.Join(dir, f.Name)) != read(t, f.Path) {
+			if registrytest.Read(t, filepath.Join(dir, f.Name)) != registrytest.Read(t, f.Path) {
 				t.Errorf("%s differs", f.Name)
 			}
 		}
 	})
-}
-
-func isA[E error](err error) bool {
-	var e E
-	return errors.As(err, &e)
 }

@@ -1,8 +1,6 @@
-package registry
+package oci
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -19,21 +16,23 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	container "github.com/mcompress/mcompress/internal/pack"
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 )
 
 // Whichever request of a push, a list or a move is refused, it is an error, and no tag names what is not complete.
 func TestEachRefusedRequestOfOCI(t *testing.T) {
-	a := complete(t)
-	o := quick
+	a := registrytest.Complete(t)
+	o := registrytest.Quick
 	o.Parallel = 1
 	calls := func(s *server) map[string]func() error {
 		ref := s.ref(t, "models/m:1")
 		return map[string]func() error{
-			"push":  func() error { _, err := Push(t.Context(), ref, a, o); return err },
-			"check": func() error { return Check(t.Context(), ref, o) },
-			"list":  func() error { _, err := List(t.Context(), ref, o); return err },
-			"move":  func() error { _, err := Move(t.Context(), ref, "2", o); return err },
+			"push":  func() error { _, err := registry.Push(t.Context(), ref, a, o); return err },
+			"check": func() error { return registry.Check(t.Context(), ref, o) },
+			"list":  func() error { _, err := registry.List(t.Context(), ref, o); return err },
+			"move":  func() error { _, err := registry.Move(t.Context(), ref, "2", o); return err },
 		}
 	}
 	// attempt runs a call on a new server that refuses one request, from 1, and returns that, and the number of all.
@@ -67,7 +66,7 @@ func TestEachRefusedRequestOfOCI(t *testing.T) {
 			if err == nil && !strings.HasPrefix(refused, "DELETE") { // an upload that is not cancelled is dropped later
 				t.Errorf("%s: request %d, %s, is refused, and that is no error", call, at, refused)
 			}
-			if err != nil && (!isA[*TransferError](err) || !strings.Contains(err.Error(), s.host+" denies access")) {
+			if err != nil && (!registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), s.host+" denies access")) {
 				t.Errorf("%s: request %d, %s: %v", call, at, refused, err)
 			}
 			if status, _ := s.get(t, "/v2/models/m/manifests/1"); call == "push" && err != nil && status != http.StatusNotFound {
@@ -79,7 +78,7 @@ func TestEachRefusedRequestOfOCI(t *testing.T) {
 
 // A refusal has the words of the registry, or at least the code.
 func TestWordsOfRefusals(t *testing.T) {
-	r := &repository{ref: Reference{Scheme: schemeOCI, Host: "h", Name: "m", Tag: "1"}}
+	r := &repository{ref: registry.Reference{Scheme: scheme, Host: "h", Name: "m", Tag: "1"}}
 	for _, c := range []struct {
 		status int
 		errors errcode.Errors
@@ -101,9 +100,13 @@ func TestWordsOfRefusals(t *testing.T) {
 // A response to a range has the bytes of that range, or all of the file.
 func TestRangesOfOCI(t *testing.T) {
 	s := withReferrers(t)
-	l := pushed(t, s, fixture(t, "mlp"))
+	l := pushed(t, s, registrytest.Fixture(t, "mlp"))
+	r, err := open(l.Reference, registrytest.Quick)
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := l.Files[1]
-	whole := read(t, fixture(t, "mlp").Files[1].Path)
+	whole := registrytest.Read(t, registrytest.Fixture(t, "mlp").Files[1].Path)
 	respond := func(status int, header map[string]string, body string) {
 		s.set(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, f.SHA256) || r.Header.Get("Range") == "" {
@@ -134,7 +137,7 @@ func TestRangesOfOCI(t *testing.T) {
 		"refused":       {http.StatusForbidden, nil, "", 0, ""},
 	} {
 		respond(c.status, c.header, c.body)
-		content, at, err := l.open(t.Context(), f, 2)
+		content, at, err := r.fetch(t.Context(), f, 2)
 		if (err == nil) != (c.want != "") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -178,15 +181,17 @@ func TestInterruptedUploads(t *testing.T) {
 			w.WriteHeader(c.status)
 			return true
 		}, nil)
-		r, err := openOCI(s.ref(t, "models/m:1"), quick)
+		r, err := open(s.ref(t, "models/m:1"), registrytest.Quick)
 		if err != nil {
 			t.Fatal(err)
 		}
-		u := &upload{repository: r, f: File{Size: size}, meter: newMeter(size, nil), at: &url.URL{Scheme: "http", Host: s.host, Path: "/here"}, sent: c.before}
-		u.meter.add(c.before)
+		shown := int64(0)
+		meter := transfer.NewMeter(size, func(done, _ int64) { shown = done })
+		u := &upload{repository: r, f: registry.File{Size: size}, meter: meter, at: &url.URL{Scheme: "http", Host: s.host, Path: "/here"}, sent: c.before}
+		u.meter.Add(c.before)
 		progressed := u.resume(t.Context())
-		if u.sent != c.sent || u.meter.done != c.done || (u.at == nil) != c.anew || u.at != nil && u.at.Path != "/next" || progressed != c.progressed {
-			t.Errorf("%s: %d bytes are sent, %d shown, to %v, progress %t", name, u.sent, u.meter.done, u.at, progressed)
+		if u.sent != c.sent || shown != c.done || (u.at == nil) != c.anew || u.at != nil && u.at.Path != "/next" || progressed != c.progressed {
+			t.Errorf("%s: %d bytes are sent, %d shown, to %v, progress %t", name, u.sent, shown, u.at, progressed)
 		}
 		if u.at = nil; u.resume(t.Context()) || u.sent != 0 {
 			t.Errorf("%s: an upload that has not begun has made progress", name)
@@ -197,7 +202,7 @@ func TestInterruptedUploads(t *testing.T) {
 // An upload continues on the same host by the same scheme, with the port of the request where the registry leaves it
 // out.
 func TestLocationsOfUploads(t *testing.T) {
-	r := &repository{ref: Reference{Scheme: schemeOCI, Host: "h:5000", Name: "m", Tag: "1"}, scheme: "https"}
+	r := &repository{ref: registry.Reference{Scheme: scheme, Host: "h:5000", Name: "m", Tag: "1"}, protocol: "https"}
 	for location, want := range map[string]string{
 		"/v2/m/uploads/1": "https://h:5000/v2/m/uploads/1", "https://h:5000/x?y=z": "https://h:5000/x?y=z", "https://h/x": "https://h:5000/x", "http://h:5000/x": "", "https://other:5000/x": "", "": "",
 	} {
@@ -206,30 +211,8 @@ func TestLocationsOfUploads(t *testing.T) {
 			header.Set("Location", location)
 		}
 		at, err := r.location(&http.Response{Header: header, Request: &http.Request{URL: &url.URL{Scheme: "https", Host: "h:5000", Path: "/v2/m/blobs/uploads/"}}})
-		if (err == nil) != (want != "") || err == nil && at.String() != want || err != nil && !isA[*TransferError](err) {
+		if (err == nil) != (want != "") || err == nil && at.String() != want || err != nil && !registrytest.IsA[*registry.TransferError](err) {
 			t.Errorf("%s: %v, %v", location, at, err)
-		}
-	}
-}
-
-// Redirects are followed up to ten times, and not from TLS to plain HTTP.
-func TestRedirectsOfRegistries(t *testing.T) {
-	for _, c := range []struct {
-		from, to string
-		before   int
-		want     bool
-	}{
-		{"https://a/x", "https://b/y", 1, true}, {"http://a/x", "http://b/y", 1, true}, {"http://a/x", "https://b/y", 1, true}, {"https://a/x", "http://a/y", 1, false}, {"https://a/x", "https://b/y", 9, true}, {"https://a/x", "https://b/y", 10, false},
-	} {
-		request := func(text string) *http.Request {
-			u, err := url.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return &http.Request{URL: u}
-		}
-		if err := checkRedirect(request(c.to), slices.Repeat([]*http.Request{request(c.from)}, c.before)); (err == nil) != c.want {
-			t.Errorf("%s to %s after %d: %v", c.from, c.to, c.before, err)
 		}
 	}
 }
@@ -243,8 +226,8 @@ func TestLayersOfOtherTools(t *testing.T) {
 		layer("README.md", mediaDoc), layer("a.onnx", mediaWeight), layer("b.onnx", mediaWeight), layer("a.report.md", mediaDoc), layer("a.card.md", mediaDoc), layer("a.sig", mediaDoc), layer("doc/README.md", mediaDoc), layer("notes", mediaDoc),
 		layer("config.json", mediaSettings), layer("x", "text/plain"),
 	}})
-	if want := "card:README.md model:a.onnx data:b.onnx report-md:a.report.md card:a.card.md other:a.sig card:doc/README.md other:notes config:config.json other:x"; err != nil || names(files) != want {
-		t.Errorf("got %s, %v", names(files), err)
+	if want := "card:README.md model:a.onnx data:b.onnx report-md:a.report.md card:a.card.md other:a.sig card:doc/README.md other:notes config:config.json other:x"; err != nil || registrytest.Names(files) != want {
+		t.Errorf("got %s, %v", registrytest.Names(files), err)
 	}
 	for want, change := range map[string]func(d *ocispec.Descriptor){
 		"":                        func(*ocispec.Descriptor) {},
@@ -272,9 +255,9 @@ func TestLayersOfOtherTools(t *testing.T) {
 // Referrers of other kinds are left out, and manifests that are too large or no manifests are errors.
 func TestOtherReferrersAndManifests(t *testing.T) {
 	s := withReferrers(t)
-	a := fixture(t, "mlp")
+	a := registrytest.Fixture(t, "mlp")
 	l := pushed(t, s, a)
-	r, err := openOCI(l.Reference, quick)
+	r, err := open(l.Reference, registrytest.Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +265,7 @@ func TestOtherReferrersAndManifests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := descriptor(File{Name: "x", Size: 1, SHA256: sum([]byte("x"))}, "text/plain")
+	x := descriptor(registry.File{Name: "x", Size: 1, SHA256: registrytest.Sum([]byte("x"))}, "text/plain")
 	unnamed := x
 	unnamed.Annotations = nil
 	s.put(t, "models/m", "", "", []byte("x"))
@@ -299,12 +282,12 @@ func TestOtherReferrersAndManifests(t *testing.T) {
 	refer("application/other", x)
 	refer(mediaSignature, unnamed)
 	refer(mediaSignature, x, x)
-	if again, err := List(t.Context(), l.Reference, quick); err != nil || len(again.Files) != len(l.Files) {
-		t.Errorf("%s, %v", names(again.Files), err)
+	if again, err := registry.List(t.Context(), l.Reference, registrytest.Quick); err != nil || len(again.Files) != len(l.Files) {
+		t.Errorf("%s, %v", registrytest.Names(again.Files), err)
 	}
 	refer(mediaSignature, x)
-	if again, err := List(t.Context(), l.Reference, quick); err != nil || names(again.Files) != names(l.Files)+" signature:x" {
-		t.Errorf("%s, %v", names(again.Files), err)
+	if again, err := registry.List(t.Context(), l.Reference, registrytest.Quick); err != nil || registrytest.Names(again.Files) != registrytest.Names(l.Files)+" signature:x" {
+		t.Errorf("%s, %v", registrytest.Names(again.Files), err)
 	}
 	for size, want := range map[int]string{maxManifest + 1: "a manifest of", 100: "manifest: "} {
 		text := []byte(`{"schemaVersion": 2, "mediaType": "` + ocispec.MediaTypeImageManifest + `", "config": ` + `5, "x": "` + strings.Repeat("x", size) + `"}`)
@@ -319,14 +302,14 @@ func TestOtherReferrersAndManifests(t *testing.T) {
 			}
 			return true
 		}, nil)
-		if _, err := List(t.Context(), l.Reference, quick); !isA[*ContentError](err) || !strings.Contains(err.Error(), want) {
+		if _, err := registry.List(t.Context(), l.Reference, registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d bytes: %.200v", size, err)
 		}
 	}
 	for in, want := range map[string]string{"a.sig a.sig": "a.sig a.012345678901.sig", "a A b": "a A.012345678901 b", "x": "x"} {
-		var files []File
+		var files []registry.File
 		for _, name := range strings.Fields(in) {
-			files = append(files, File{Name: name, SHA256: "012345678901234"})
+			files = append(files, registry.File{Name: name, SHA256: "012345678901234"})
 		}
 		var got []string
 		for _, f := range unique(files) {
@@ -348,11 +331,11 @@ func TestConfigOfAReport(t *testing.T) {
 		`{"recipe": {"text": ": ]"}, "totals": {"dtypes": [{"dtype": "int8", "bytes": {"after": 3}}]}}`: "error",
 		`none`: "error",
 	} {
-		path := filepath.Join(written(t, map[string]string{"m.report.json": report}), "m.report.json")
+		path := filepath.Join(registrytest.Written(t, map[string]string{"m.report.json": report}), "m.report.json")
 		var c modelConfig
-		err := c.describe(&Artifact{Files: []File{{Name: "m.report.json", Path: path, Role: ReportJSON}}})
+		err := c.describe(&registry.Artifact{Files: []registry.File{{Name: "m.report.json", Path: path, Role: registry.ReportJSON}}})
 		if want == "error" {
-			if !isA[*ContentError](err) {
+			if !registrytest.IsA[*registry.ContentError](err) {
 				t.Errorf("%s: %v", report, err)
 			}
 		} else if got := c.Config.Precision + " " + c.Config.Quantization; err != nil || got != want {
@@ -360,89 +343,10 @@ func TestConfigOfAReport(t *testing.T) {
 		}
 	}
 	var c modelConfig
-	if err := c.describe(&Artifact{Files: []File{{Path: filepath.Join(t.TempDir(), "none"), Role: ReportJSON}}}); !errors.Is(err, os.ErrNotExist) {
+	if err := c.describe(&registry.Artifact{Files: []registry.File{{Path: filepath.Join(t.TempDir(), "none"), Role: registry.ReportJSON}}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without the report: %v", err)
 	}
-	if err := (&packed{}).packModel(&Artifact{Files: []File{{Role: Data}}}); err == nil {
+	if err := (&packed{}).packModel(&registry.Artifact{Files: []registry.File{{Role: registry.Data}}}); err == nil {
 		t.Error("an artifact without a model is packed")
-	}
-}
-
-// A packed model is one file; its report is that of the files in it, or that of the packed file.
-func TestCollectOfAPackedModel(t *testing.T) {
-	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
-	var out bytes.Buffer
-	if _, err := container.Write(t.Context(), &out, []container.File{{Name: "m.onnx", Size: int64(len(mlp)), R: strings.NewReader(mlp)}}, container.Options{Workers: 1}); err != nil {
-		t.Fatal(err)
-	}
-	for report, want := range map[string]string{
-		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + sum([]byte(mlp)) + `"}]}}`:     "",
-		`{"result": {"files": [{"name": "m.onnx", "sha256": "` + sum(nil) + `"}]}}`:             "it describes another model",
-		`{"result": {"files": [{"name": "m.mcz", "sha256": "` + sum(out.Bytes()) + `"}]}}`:      "",
-		`{"result": {"files": [{"name": "m.mcz", "sha256": "` + sum([]byte(mlp)) + `"}]}}`:      "it describes another model",
-		`{"result": {"files": [{"name": "other.onnx", "sha256": "` + sum([]byte(mlp)) + `"}]}}`: "the report does not name m.onnx",
-	} {
-		got, err := collected(t, "m.mcz", map[string]string{"m.mcz": out.String(), "m.report.json": report})
-		if want == "" && (err != nil || got != "model:m.mcz report-json:m.report.json") || want != "" && (!isA[*ContentError](err) || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %s, %v", report, got, err)
-		}
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := Collect(ended, filepath.Join(written(t, map[string]string{"m.mcz": out.String()}), "m.mcz"), CollectOptions{}); err == nil {
-		t.Error("an interrupted collection has digests")
-	}
-}
-
-// Only the fields that are wanted are decoded, wherever they are, and a report that is cut or has another type there is
-// an error.
-func TestFieldsOfAReport(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"x": {"a": [1, {"b": []}], "c": "}"}, "a": 1, "y": [[], {}], "b": 2, "rest": }`: "1 2",
-		`{"b": 2, "a": 1}`: "1 2", `{"a": 1}`: "1 0", `{}`: "0 0", `{"x": [`: "error", `{"a": "text", "b": 1}`: "error", `[1]`: "error", ``: "error", `{"a": 1, 5`: "error",
-	} {
-		var a, b int
-		err := decodeFields(strings.NewReader(text), map[string]any{"a": &a, "b": &b})
-		if got := fmt.Sprint(a, b); (err != nil) != (want == "error") || err == nil && got != want {
-			t.Errorf("%s: %s, %v", text, got, err)
-		}
-	}
-}
-
-// A folder can be pushed to if it is one, or can be made; a list has its only model.
-func TestFoldersThatCanBePushedTo(t *testing.T) {
-	dir := written(t, map[string]string{"file": "x", "sub/x": ""})
-	for name, want := range map[string]bool{"": true, "sub": true, "new/below/new": true, "file": false, "file/below": false} {
-		for _, scheme := range []string{"dir:", "hf:"} {
-			if err := Check(t.Context(), parse(t, scheme+filepath.Join(dir, name)), quick); (err == nil) != want {
-				t.Errorf("%s%s: %v", scheme, name, err)
-			}
-		}
-	}
-	mlp := read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
-	for models, want := range map[string]string{"a.onnx": "", "a.onnx b.onnx": "the folder has 2 ONNX models, not one", "a.txt": "the folder has 0 ONNX models"} {
-		files := map[string]string{}
-		for _, name := range strings.Fields(models) {
-			files[name] = mlp
-		}
-		l, err := List(t.Context(), parse(t, "dir:"+written(t, files)), quick)
-		if want == "" && (err != nil || names(l.Files) != "model:a.onnx") || want != "" && (!isA[*ReferenceError](err) || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v", models, err)
-		}
-	}
-	if _, err := List(t.Context(), parse(t, "dir:"+filepath.Join(dir, "none")), quick); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
-	if _, err := List(t.Context(), parse(t, "dir:"+written(t, map[string]string{"x.onnx": "none"})), quick); err == nil {
-		t.Error("what is no model is listed")
-	}
-	if _, err := Move(t.Context(), parse(t, "dir:"+dir), "x", quick); !isA[*ReferenceError](err) {
-		t.Errorf("a folder has tags: %v", err)
-	}
-	if _, err := Push(t.Context(), parse(t, "dir:"+dir), &Artifact{}, quick); err == nil {
-		t.Error("an artifact without a model is pushed")
-	}
-	if _, err := Push(t.Context(), parse(t, "dir:"+dir), &Artifact{Files: []File{{Name: "m.onnx", Path: filepath.Join(dir, "none"), Role: Model, SHA256: sum(nil)}}}, quick); err == nil {
-		t.Error("a file that is missing is pushed")
 	}
 }

@@ -1,4 +1,4 @@
-package registry
+package mlflow
 
 import (
 	"context"
@@ -10,20 +10,25 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/mcompress/mcompress/registry"
 )
 
 // manifestName is the file of a logged model that lists the others with their digests, as MLflow does not. Its own
 // digest is a tag of the version.
 const manifestName = "mcompress-manifest.json"
 
-// An mlflowManifest lists files.
-type mlflowManifest struct {
-	Files []File `json:"files"`
+// maxManifest is the maximum size of that file in bytes, which is read into memory.
+const maxManifest = 4 << 20
+
+// A fileList lists files.
+type fileList struct {
+	Files []registry.File `json:"files"`
 }
 
-// listMLflow reads the manifest of a version.
-func listMLflow(ctx context.Context, ref Reference, o Options) (*Stored, error) {
-	m, err := openMLflow(ref, o)
+// list reads the manifest of a version.
+func list(ctx context.Context, ref registry.Reference, o registry.Options) (*registry.Stored, error) {
+	m, err := open(ref, o)
 	if err != nil {
 		return nil, err
 	}
@@ -41,26 +46,22 @@ func listMLflow(ctx context.Context, ref Reference, o Options) (*Stored, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Stored{
-		Digest: m.numbered(v.Version),
-		open: func(ctx context.Context, f File, from int64) (io.ReadCloser, int64, error) {
-			return m.download(ctx, folder+"/"+f.Name, f, from)
-		},
-	}
 	text, err := m.read(ctx, folder+"/"+manifestName, digest)
 	if err != nil {
 		return nil, err
 	}
-	var manifest mlflowManifest
+	var manifest fileList
 	if err := json.Unmarshal(text, &manifest); err != nil {
-		return nil, &ContentError{manifestName, err}
+		return nil, &registry.ContentError{What: manifestName, Err: err}
 	}
-	s.Files = manifest.Files
-	return s, nil
+	open := func(ctx context.Context, f registry.File, from int64) (io.ReadCloser, int64, error) {
+		return m.download(ctx, folder+"/"+f.Name, f, from)
+	}
+	return registry.NewStored(m.numbered(v.Version), manifest.Files, open), nil
 }
 
 // folder is where the server has the artifacts of a version.
-func (m *mlflow) folder(ctx context.Context, v *modelVersion) (string, error) {
+func (m *client) folder(ctx context.Context, v *modelVersion) (string, error) {
 	id := v.ModelID
 	if id == "" {
 		id, _ = strings.CutPrefix(v.Source, "models:/")
@@ -77,8 +78,8 @@ func (m *mlflow) folder(ctx context.Context, v *modelVersion) (string, error) {
 }
 
 // read returns a text of the given digest.
-func (m *mlflow) read(ctx context.Context, path, digest string) ([]byte, error) {
-	content, _, err := m.download(ctx, path, File{Name: manifestName, Size: -1}, 0)
+func (m *client) read(ctx context.Context, path, digest string) ([]byte, error) {
+	content, _, err := m.download(ctx, path, registry.File{Name: manifestName, Size: -1}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +88,9 @@ func (m *mlflow) read(ctx context.Context, path, digest string) ([]byte, error) 
 		return nil, m.failed(ctx, err)
 	}
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != digest {
-		return nil, &ContentError{
-			manifestName,
-			fmt.Errorf("SHA-256 is %x…, but the tag %s is %.12s…", sum[:6], tagDigest, digest),
+		return nil, &registry.ContentError{
+			What: manifestName,
+			Err:  fmt.Errorf("SHA-256 is %x…, but the tag %s is %.12s…", sum[:6], tagDigest, digest),
 		}
 	}
 	return text, nil

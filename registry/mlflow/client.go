@@ -1,4 +1,4 @@
-package registry
+package mlflow
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	"sync"
 
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 )
 
 // maxAnswer limits the responses of the REST API in bytes, which are read into memory.
@@ -29,38 +31,49 @@ const (
 // fields are the parameters of a request.
 type fields map[string]any
 
-// An mlflowError is the error of a response.
-type mlflowError struct {
+// A responseError is the error of a response.
+type responseError struct {
 	Status  int    `json:"-"`
 	Code    string `json:"error_code"`
 	Message string `json:"message"`
 }
 
 // Error is the message of the server, in one line.
-func (e *mlflowError) Error() string {
+func (e *responseError) Error() string {
 	return strings.Join(strings.Fields(cmp.Or(e.Message, e.Code, fmt.Sprintf("status %d", e.Status))), " ")
 }
 
 func isCode(err error, code string) bool {
-	var e *mlflowError
+	var e *responseError
 	return errors.As(err, &e) && e.Code == code
 }
 
-func (m *mlflow) refused(err error) error { return &TransferError{m.ref, err, true} }
+func (m *client) refused(err error) error {
+	return &registry.TransferError{Reference: m.ref, Err: err, Refused: true}
+}
+
+// repeat repeats a step after errors that may pass. A step within another one is done once.
+func (m *client) repeat(ctx context.Context, step func(context.Context) error) error {
+	if transfer.IsInStep(ctx) {
+		return step(ctx)
+	}
+	ctx = transfer.InStep(ctx)
+	return retry.Do(ctx, m.o.Backoff, registry.IsTransient, func() error { return step(ctx) })
+}
 
 // call sends a request of the REST API and decodes the response into out, which may be nil. It is repeated where that
 // may help, and must thus be one that can be.
-func (m *mlflow) call(ctx context.Context, method, path string, in fields, out any) error {
-	return m.o.repeat(ctx, func(ctx context.Context) error { return m.send(ctx, method, "mlflow/"+path, in, out) })
+func (m *client) call(ctx context.Context, method, path string, in fields, out any) error {
+	return m.repeat(ctx, func(ctx context.Context) error { return m.send(ctx, method, "mlflow/"+path, in, out) })
 }
 
 // create sends a request that makes something new, once: a repetition after a lost response would make a second one.
-func (m *mlflow) create(ctx context.Context, path string, in fields, out any) error {
-	return m.send(inStep(ctx), http.MethodPost, "mlflow/"+path, in, out)
+func (m *client) create(ctx context.Context, path string, in fields, out any) error {
+	return m.send(transfer.InStep(ctx), http.MethodPost, "mlflow/"+path, in, out)
 }
 
 // send sends a request and decodes the response.
-func (m *mlflow) send(ctx context.Context, method, path string, in fields, out any) error {
+func (m *client) send(ctx context.Context, method, path string, in fields, out any) error {
 	req, err := m.request(ctx, method, path, in)
 	if err != nil {
 		return err
@@ -68,7 +81,7 @@ func (m *mlflow) send(ctx context.Context, method, path string, in fields, out a
 	return m.answer(req, out)
 }
 
-func (m *mlflow) request(ctx context.Context, method, path string, in fields) (*http.Request, error) {
+func (m *client) request(ctx context.Context, method, path string, in fields) (*http.Request, error) {
 	address := m.base + "/api/2.0/" + path
 	if method == http.MethodGet {
 		query := url.Values{}
@@ -90,7 +103,7 @@ func (m *mlflow) request(ctx context.Context, method, path string, in fields) (*
 }
 
 // signed adds the credentials to a request.
-func (m *mlflow) signed(req *http.Request) *http.Request {
+func (m *client) signed(req *http.Request) *http.Request {
 	if req != nil {
 		req.Header.Set("User-Agent", "mcompress")
 		if m.auth != "" {
@@ -101,7 +114,7 @@ func (m *mlflow) signed(req *http.Request) *http.Request {
 }
 
 // answer sends a request and decodes the response.
-func (m *mlflow) answer(req *http.Request, out any) error {
+func (m *client) answer(req *http.Request, out any) error {
 	resp, err := m.http.Do(req)
 	if err != nil {
 		return m.failed(req.Context(), err)
@@ -135,16 +148,17 @@ func contentType(resp *http.Response) string {
 }
 
 // failed is the error of a request without a response.
-func (m *mlflow) failed(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errStalled) {
+func (m *client) failed(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, transfer.ErrStalled) {
 		return cause
 	}
-	return unreached(m.ref, err)
+	cause, transient := transfer.Unreached(m.ref.Host, err)
+	return &registry.TransferError{Reference: m.ref, Err: cause, Refused: !transient}
 }
 
 // status is the error of a response.
-func (m *mlflow) status(resp *http.Response) error {
-	e := &mlflowError{Status: resp.StatusCode}
+func (m *client) status(resp *http.Response) error {
+	e := &responseError{Status: resp.StatusCode}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 	if json.Unmarshal(text, e) != nil || e.Message == "" {
 		e.Message = http.StatusText(resp.StatusCode)
@@ -154,13 +168,13 @@ func (m *mlflow) status(resp *http.Response) error {
 	}
 	if retry.Status(resp.StatusCode) {
 		err := fmt.Errorf("the server responds with status %d: %w", resp.StatusCode, e)
-		return &TransferError{Reference: m.ref, Err: retry.Delay(err, retry.After(resp))}
+		return &registry.TransferError{Reference: m.ref, Err: retry.Delay(err, retry.After(resp))}
 	}
 	return m.refused(m.explained(e))
 }
 
 // explained is an error of the server in words for users.
-func (m *mlflow) explained(e *mlflowError) error {
+func (m *client) explained(e *responseError) error {
 	switch {
 	case e.Status == http.StatusUnauthorized && m.auth == "":
 		return fmt.Errorf(
@@ -185,7 +199,7 @@ func (m *mlflow) explained(e *mlflowError) error {
 }
 
 // artifactURL is the address of a file that the server stores (proxied artifacts).
-func (m *mlflow) artifactURL(path string) string {
+func (m *client) artifactURL(path string) string {
 	elements := strings.Split(path, "/")
 	for i, e := range elements {
 		elements[i] = url.PathEscape(e)
@@ -195,7 +209,7 @@ func (m *mlflow) artifactURL(path string) string {
 
 // proxied returns the path on the server of a location of artifacts. Clients store artifacts of other locations
 // themselves, with credentials of the store.
-func (m *mlflow) proxied(location string) (string, error) {
+func (m *client) proxied(location string) (string, error) {
 	at, err := url.Parse(location)
 	if err == nil && at.Scheme == "mlflow-artifacts" {
 		return strings.Trim(at.Path, "/"), nil
@@ -209,8 +223,8 @@ func (m *mlflow) proxied(location string) (string, error) {
 }
 
 // upload stores a file at a path on the server, and repeats that after errors. MLflow has no uploads that resume.
-func (m *mlflow) upload(ctx context.Context, path string, f File, count *meter) error {
-	return m.o.repeat(ctx, func(ctx context.Context) error {
+func (m *client) upload(ctx context.Context, path string, f registry.File, count *transfer.Meter) error {
+	return m.repeat(ctx, func(ctx context.Context) error {
 		file, err := os.Open(f.Path)
 		if err != nil {
 			return err
@@ -224,16 +238,16 @@ func (m *mlflow) upload(ctx context.Context, path string, f File, count *meter) 
 }
 
 // uploadText stores a text.
-func (m *mlflow) uploadText(ctx context.Context, path, text string) error {
-	return m.o.repeat(ctx, func(ctx context.Context) error {
+func (m *client) uploadText(ctx context.Context, path, text string) error {
+	return m.repeat(ctx, func(ctx context.Context) error {
 		return m.put(ctx, path, &sentFile{Reader: strings.NewReader(text)}, int64(len(text)))
 	})
 }
 
 // put sends a body.
-func (m *mlflow) put(ctx context.Context, path string, body *sentFile, size int64) error {
-	ctx, body.watch = newWatchdog(ctx, m.o.stallTime())
-	defer body.watch.stop()
+func (m *client) put(ctx context.Context, path string, body *sentFile, size int64) error {
+	ctx, body.watch = transfer.NewWatchdog(ctx, m.o.Stall)
+	defer body.watch.Stop()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, m.artifactURL(path), io.NopCloser(body))
 	if err != nil {
 		return err
@@ -244,7 +258,7 @@ func (m *mlflow) put(ctx context.Context, path string, body *sentFile, size int6
 	req.Header.Set("Content-Type", "application/octet-stream")
 	resp, err := m.http.Do(m.signed(req))
 	if err != nil {
-		return m.failed(ctx, body.watch.cause(err))
+		return m.failed(ctx, body.watch.Cause(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
@@ -257,10 +271,10 @@ func (m *mlflow) put(ctx context.Context, path string, body *sentFile, size int6
 // watchdog rests when all is sent, as the server may then store gigabytes elsewhere.
 type sentFile struct {
 	io.Reader
-	watch *watchdog
+	watch *transfer.Watchdog
 
 	mu    sync.Mutex
-	count *meter // nil for none, and after the end
+	count *transfer.Meter // nil for none, and after the end
 	n     int64
 }
 
@@ -268,15 +282,15 @@ type sentFile struct {
 func (s *sentFile) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if errors.Is(err, io.EOF) {
-		s.watch.pause()
+		s.watch.Pause()
 	} else {
-		s.watch.reset()
+		s.watch.Reset()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count != nil {
 		s.n += int64(n)
-		s.count.add(int64(n))
+		s.count.Add(int64(n))
 	}
 	return n, err
 }
@@ -286,14 +300,14 @@ func (s *sentFile) end(success bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !success {
-		s.count.add(-s.n)
+		s.count.Add(-s.n)
 	}
 	s.count = nil
 }
 
 // download returns the content at a path from a byte on. A server without ranges sends all of it.
-func (m *mlflow) download(ctx context.Context, path string, f File, from int64) (io.ReadCloser, int64, error) {
-	ctx, watch := newWatchdog(ctx, m.o.stallTime())
+func (m *client) download(ctx context.Context, path string, f registry.File, from int64) (io.ReadCloser, int64, error) {
+	ctx, watch := transfer.NewWatchdog(ctx, m.o.Stall)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.artifactURL(path), nil)
 	if err != nil {
 		return nil, 0, err
@@ -303,10 +317,10 @@ func (m *mlflow) download(ctx context.Context, path string, f File, from int64) 
 	}
 	resp, err := m.http.Do(m.signed(req))
 	if err != nil {
-		defer watch.stop()
-		return nil, 0, m.failed(ctx, watch.cause(err))
+		defer watch.Stop()
+		return nil, 0, m.failed(ctx, watch.Cause(err))
 	}
-	content := &watchedBody{resp.Body, watch}
+	content := &transfer.Body{ReadCloser: resp.Body, Watch: watch}
 	switch {
 	// The server ignored the range: the content begins anew, and so does the digest of the caller.
 	case resp.StatusCode == http.StatusOK:
@@ -328,7 +342,7 @@ func (m *mlflow) download(ctx context.Context, path string, f File, from int64) 
 	}
 	if n := resp.ContentLength; n >= 0 && f.Size >= 0 && from+n != f.Size {
 		return nil, 0, errors.Join(
-			&ContentError{f.Name, fmt.Errorf("%d bytes, but the manifest lists %d", from+n, f.Size)},
+			&registry.ContentError{What: f.Name, Err: fmt.Errorf("%d bytes, but the manifest lists %d", from+n, f.Size)},
 			content.Close(),
 		)
 	}
@@ -336,7 +350,7 @@ func (m *mlflow) download(ctx context.Context, path string, f File, from int64) 
 }
 
 // stored are the sizes of the files in a folder on the server and below it, by their paths in it.
-func (m *mlflow) stored(ctx context.Context, folder string) (map[string]int64, error) {
+func (m *client) stored(ctx context.Context, folder string) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	for todo := []string{""}; len(todo) > 0; todo = todo[1:] {
 		var out struct {
@@ -350,7 +364,7 @@ func (m *mlflow) stored(ctx context.Context, folder string) (map[string]int64, e
 		list := func(ctx context.Context) error {
 			return m.send(ctx, http.MethodGet, "mlflow-artifacts/artifacts", in, &out)
 		}
-		if err := m.o.repeat(ctx, list); err != nil {
+		if err := m.repeat(ctx, list); err != nil {
 			return nil, err
 		}
 		for _, f := range out.Files {

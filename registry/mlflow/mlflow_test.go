@@ -1,4 +1,4 @@
-package registry
+package mlflow
 
 import (
 	"errors"
@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // trackingServer sets the credentials of the administrator and returns the host of the server.
@@ -31,7 +33,7 @@ func trackingServer(t *testing.T) string {
 // api calls the server and decodes the response.
 func api(t *testing.T, host, method, path string, in fields, out any) {
 	t.Helper()
-	m, err := openMLflow(Reference{Scheme: schemeMLflow, Host: host, Name: "x"}, quick)
+	m, err := open(registry.Reference{Scheme: scheme, Host: host, Name: "x"}, registrytest.Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +43,10 @@ func api(t *testing.T, host, method, path string, in fields, out any) {
 }
 
 // named returns an artifact whose content differs from those of other names.
-func named(t *testing.T, name string) *Artifact {
+func named(t *testing.T, name string) *registry.Artifact {
 	t.Helper()
-	dir := written(t, map[string]string{"mlp.onnx": read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "mlp.report.md": "report of " + name + "\n"})
-	a, err := Collect(t.Context(), filepath.Join(dir, "mlp.onnx"), CollectOptions{})
+	dir := registrytest.Written(t, map[string]string{"mlp.onnx": registrytest.Read(t, filepath.Join("..", "..", "fixtures", "mlp.onnx")), "mlp.report.md": "report of " + name + "\n"})
+	a, err := registry.Collect(t.Context(), filepath.Join(dir, "mlp.onnx"), registry.CollectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,9 +59,9 @@ type state struct {
 }
 
 // stateOf reads the state of the registered model and of the artifact on the server.
-func stateOf(t *testing.T, host, name string, a *Artifact) (s state) {
+func stateOf(t *testing.T, host, name string, a *registry.Artifact) (s state) {
 	t.Helper()
-	p := &mlflowPush{artifact: a}
+	p := &pusher{artifact: a}
 	if err := p.prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +108,7 @@ const registered = `{[1 READY] [champion 1] [FINISHED] [LOGGED_MODEL_READY]}`
 // was.
 func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 	host := trackingServer(t)
-	fixtures := filepath.Join("..", "fixtures")
+	fixtures := filepath.Join("..", "..", "fixtures")
 	data := filepath.Join(fixtures, "digits_test.npz")
 	model := filepath.Join(t.TempDir(), "cnn.onnx")
 	res, err := job.Run(t.Context(), job.Options{
@@ -116,16 +118,16 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := Collect(t.Context(), model, CollectOptions{})
+	a, err := registry.Collect(t.Context(), model, registry.CollectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := parse(t, "mlflow://"+host+"/digits@champion")
-	p, err := Push(t.Context(), ref, a, quick)
+	ref := registrytest.Parse(t, "mlflow://"+host+"/digits@champion")
+	p, err := registry.Push(t.Context(), ref, a, registrytest.Quick)
 	if err != nil || p.Uploaded != a.Size() || p.Digest.String() != "mlflow://"+host+"/digits@v1" {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if p, err = Push(t.Context(), ref, a, quick); err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
+	if p, err = registry.Push(t.Context(), ref, a, registrytest.Quick); err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
 		t.Fatalf("second push: %+v, %v", p, err)
 	}
 	if got := fmt.Sprint(stateOf(t, host, "digits", a)); got != registered {
@@ -136,10 +138,10 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 	if m.Accuracy != accuracy.After || m.Run.Metrics["accuracy"] != accuracy.After || m.Run.Metrics["source_accuracy"] != *accuracy.Before {
 		t.Errorf("accuracy %v, metrics %v; the report has %v", m.Accuracy, m.Run.Metrics, accuracy)
 	}
-	if !maps.Equal(m.Run.Metrics, m.Model.Metrics) || len(m.Run.Metrics) != 12 || m.Run.Metrics["file_bytes"] != float64(a.modelSize()) {
+	if !maps.Equal(m.Run.Metrics, m.Model.Metrics) || len(m.Run.Metrics) != 12 || m.Run.Metrics["file_bytes"] != float64(modelSize(a)) {
 		t.Errorf("metrics of the run %v, of the model %v", m.Run.Metrics, m.Model.Metrics)
 	}
-	if text, _ := a.Find(ReportText); m.Description != read(t, text.Path) || m.Version != "1" {
+	if text, _ := a.Find(registry.ReportText); m.Description != registrytest.Read(t, text.Path) || m.Version != "1" {
 		t.Errorf("description %q", m.Description)
 	}
 	if file, _ := a.Model(); m.Tags["mcompress.model.sha256"] != file.SHA256 || m.Tags["mcompress.report.digest"] != res.Report.Digest || m.Run.Params["recipe"] != res.Report.Recipe.Text {
@@ -152,22 +154,22 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 }
 
 // checkPull pulls an artifact and compares it.
-func checkPull(t *testing.T, ref Reference, a *Artifact) {
+func checkPull(t *testing.T, ref registry.Reference, a *registry.Artifact) {
 	t.Helper()
-	s, err := List(t.Context(), ref, quick)
+	s, err := registry.List(t.Context(), ref, registrytest.Quick)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := s.Pull(t.Context(), dir, quick); err != nil {
+	if _, err := s.Pull(t.Context(), dir, registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range a.Files {
-		if f.Role == ReportPage {
+		if f.Role == registry.ReportPage {
 			if _, err := os.Stat(filepath.Join(dir, f.Name)); err == nil {
 				t.Errorf("%s is pulled", f.Name)
 			}
-		} else if read(t, filepath.Join(dir, f.Name)) != read(t, f.Path) {
+		} else if registrytest.Read(t, filepath.Join(dir, f.Name)) != registrytest.Read(t, f.Path) {
 			t.Errorf("%s differs", f.Name)
 		}
 	}
@@ -175,40 +177,40 @@ func checkPull(t *testing.T, ref Reference, a *Artifact) {
 
 func TestMLflowVersionsAndAliases(t *testing.T) {
 	host := trackingServer(t)
-	push := func(text, content string, o Options) (string, error) {
-		p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/"+text), named(t, content), o)
+	push := func(text, content string, o registry.Options) (string, error) {
+		p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/"+text), named(t, content), o)
 		if err != nil {
 			return "", err
 		}
 		return p.Digest.Tag, nil
 	}
-	if v, err := push("versions", "one", quick); v != "v1" || err != nil {
+	if v, err := push("versions", "one", registrytest.Quick); v != "v1" || err != nil {
 		t.Fatal(v, err)
 	}
-	if v, err := push("versions@champion", "one", quick); v != "v1" || err != nil {
+	if v, err := push("versions@champion", "one", registrytest.Quick); v != "v1" || err != nil {
 		t.Fatal(v, err)
 	}
-	var conflict *ConflictError
-	if _, err := push("versions@champion", "two", quick); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "version 1") {
+	var conflict *registry.ConflictError
+	if _, err := push("versions@champion", "two", registrytest.Quick); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "version 1") {
 		t.Fatal(err)
 	}
-	if v, err := push("versions@challenger", "two", quick); v != "v2" || err != nil {
+	if v, err := push("versions@challenger", "two", registrytest.Quick); v != "v2" || err != nil {
 		t.Fatal(v, err)
 	}
-	if v, err := push("versions@champion", "three", Options{PlainHTTP: true, Overwrite: true}); v != "v3" || err != nil {
+	if v, err := push("versions@champion", "three", registry.Options{PlainHTTP: true, Overwrite: true}); v != "v3" || err != nil {
 		t.Fatal(v, err)
 	}
-	if ref, err := Move(t.Context(), parse(t, "mlflow://"+host+"/versions@challenger"), "champion", quick); err != nil || ref.Tag != "champion" {
+	if ref, err := registry.Move(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/versions@challenger"), "champion", registrytest.Quick); err != nil || ref.Tag != "champion" {
 		t.Fatal(ref, err)
 	}
 	for text, want := range map[string]string{"versions": "v3", "versions@latest": "v3", "versions@champion": "v2", "versions@challenger": "v2", "versions@v1": "v1"} {
-		s, err := List(t.Context(), parse(t, "mlflow://"+host+"/"+text), quick)
+		s, err := registry.List(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/"+text), registrytest.Quick)
 		if err != nil || s.Digest.Tag != want {
 			t.Errorf("%s: %v, %v; want %s", text, s, err, want)
 		}
 	}
 	// The same content under another name is not uploaded again.
-	p, err := Push(t.Context(), parse(t, "mlflow://"+host+"/versions-copy"), named(t, "one"), quick)
+	p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/versions-copy"), named(t, "one"), registrytest.Quick)
 	if err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
 		t.Errorf("%+v, %v", p, err)
 	}
@@ -222,15 +224,15 @@ func TestMLflowOfExternalData(t *testing.T) {
 	host := trackingServer(t)
 	files := map[string]string{"external.report.md": strings.Repeat(strings.Repeat("é", 99)+"\n", 200)}
 	for _, name := range []string{"external.onnx", "external_a.bin", "external_b.bin"} {
-		files[name] = read(t, filepath.Join("..", "fixtures", name))
+		files[name] = registrytest.Read(t, filepath.Join("..", "..", "fixtures", name))
 	}
-	dir := written(t, files)
-	a, err := Collect(t.Context(), filepath.Join(dir, "external.onnx"), CollectOptions{})
+	dir := registrytest.Written(t, files)
+	a, err := registry.Collect(t.Context(), filepath.Join(dir, "external.onnx"), registry.CollectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref := parse(t, "mlflow://"+host+"/external")
-	if _, err := Push(t.Context(), ref, a, quick); err != nil {
+	ref := registrytest.Parse(t, "mlflow://"+host+"/external")
+	if _, err := registry.Push(t.Context(), ref, a, registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	checkPull(t, ref, a)
@@ -244,19 +246,19 @@ func TestMLflowOfExternalData(t *testing.T) {
 }
 
 func TestMLflowReferences(t *testing.T) {
-	for text, want := range map[string]Reference{
+	for text, want := range map[string]registry.Reference{
 		"mlflow://h/m":                  {Scheme: "mlflow", Host: "h", Name: "m"},
 		"mlflow://h:5000/m@champion":    {Scheme: "mlflow", Host: "h:5000", Name: "m", Tag: "champion"},
 		"mlflow://h/a/b/my model@v3":    {Scheme: "mlflow", Host: "h/a/b", Name: "my model", Tag: "v3"},
 		"mlflow://[::1]:5000/m.1@a-b_c": {Scheme: "mlflow", Host: "[::1]:5000", Name: "m.1", Tag: "a-b_c"},
 	} {
-		got, err := Parse(text)
+		got, err := registry.Parse(text)
 		if err != nil || got != want || got.String() != text {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"mlflow:h/m", "mlflow://h", "mlflow:///m", "mlflow://h/", "mlflow://h/@a", "mlflow://h/m@", "mlflow://h/m@a b", "mlflow://h/m:1", "mlflow://h/m'", "mlflow://u@h/m"} {
-		if ref, err := Parse(text); err == nil {
+		if ref, err := registry.Parse(text); err == nil {
 			t.Errorf("%s: %+v", text, ref)
 		}
 	}

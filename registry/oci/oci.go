@@ -1,4 +1,4 @@
-package registry
+package oci
 
 import (
 	"cmp"
@@ -14,43 +14,79 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/errdef"
-	"oras.land/oras-go/v2/registry"
+	orasregistry "oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/registry"
+	"github.com/mcompress/mcompress/registry/internal/transfer"
 )
+
+func init() {
+	registry.Register(scheme, registry.Kind{Parse: parse, Check: check, Push: push, List: list, Move: move})
+}
+
+// scheme is that of references.
+const scheme = "oci"
+
+// parse parses //HOST/REPOSITORY:TAG and //HOST/REPOSITORY@DIGEST.
+func parse(rest string) (registry.Reference, error) {
+	rest, found := strings.CutPrefix(rest, "//")
+	r, err := orasregistry.ParseReference(rest)
+	switch {
+	case !found || err != nil:
+		return registry.Reference{}, errors.New(
+			"use oci://HOST/REPOSITORY:TAG or oci://HOST/REPOSITORY@sha256:DIGEST; a repository is in lower case",
+		)
+	case r.Reference == "":
+		return registry.Reference{}, errors.New("the tag is missing: use oci://HOST/REPOSITORY:TAG")
+	}
+	ref := registry.Reference{Host: r.Registry, Name: r.Repository}
+	if d, err := r.Digest(); err != nil {
+		ref.Tag = r.Reference
+	} else if d.Algorithm() != "sha256" {
+		return registry.Reference{}, fmt.Errorf("digest algorithm %s is not supported: use sha256", d.Algorithm())
+	} else {
+		ref.Digest = d.String()
+	}
+	return ref, nil
+}
 
 // A repository is one repository of an OCI registry (OCI distribution specification, version 1.1). Manifests and tokens
 // are those of oras-go; blobs are transferred by blob.go.
 type repository struct {
 	*remote.Repository
-	auth   *auth.Client
-	ref    Reference
-	o      Options
-	scheme string
+	auth     *auth.Client
+	ref      registry.Reference
+	o        registry.Options
+	protocol string // http or https
 }
 
-func openOCI(ref Reference, o Options) (*repository, error) {
-	scheme, err := o.scheme(ref)
+func open(ref registry.Reference, o registry.Options) (*repository, error) {
+	protocol, err := transfer.Scheme(ref.Host, o.PlainHTTP)
 	if err != nil {
-		return nil, err
+		return nil, &registry.ReferenceError{Reference: ref.String(), Err: err}
 	}
 	store, err := dockerCredentials()
 	if err != nil {
 		return nil, fmt.Errorf("credentials of Docker: %w", err)
 	}
 	repo := &remote.Repository{
-		Reference: registry.Reference{Registry: ref.Host, Repository: ref.Name}, PlainHTTP: scheme == "http",
+		Reference: orasregistry.Reference{Registry: ref.Host, Repository: ref.Name}, PlainHTTP: protocol == "http",
 		SkipReferrersGC:      true, // registries refuse to delete by default
 		ReferrerListMaxPages: 100,
 	}
-	client := &auth.Client{Client: o.client(), Cache: auth.NewCache(), Credential: credentials.Credential(store)}
+	client := &auth.Client{
+		Client:     transfer.Client(o.Insecure, o.Backoff),
+		Cache:      auth.NewCache(),
+		Credential: credentials.Credential(store),
+	}
 	client.SetUserAgent("mcompress")
 	repo.Client = client
-	return &repository{repo, client, ref, o, scheme}, nil
+	return &repository{repo, client, ref, o, protocol}, nil
 }
 
 // dockerCredentials are those of the Docker configuration; none without a home folder, as in containers.
@@ -65,32 +101,33 @@ func dockerCredentials() (credentials.Store, error) {
 func (r *repository) name() string { return cmp.Or(r.ref.Digest, r.ref.Tag) }
 
 // digested is the reference with a digest in place of the tag.
-func (r *repository) digested(d digest.Digest) Reference {
-	return Reference{Scheme: schemeOCI, Host: r.ref.Host, Name: r.ref.Name, Digest: d.String()}
+func (r *repository) digested(d digest.Digest) registry.Reference {
+	return registry.Reference{Scheme: scheme, Host: r.ref.Host, Name: r.ref.Name, Digest: d.String()}
 }
 
 // failed returns err of a request in words for users.
 func (r *repository) failed(err error) error {
 	var response *errcode.ErrorResponse
-	var content *ContentError
-	var transfer *TransferError
-	var conflict *ConflictError
+	var content *registry.ContentError
+	var reported *registry.TransferError
+	var conflict *registry.ConflictError
 	switch {
-	case err == nil || errors.Is(err, context.Canceled) || errors.As(err, &content) || errors.As(err, &transfer),
+	case err == nil || errors.Is(err, context.Canceled) || errors.As(err, &content) || errors.As(err, &reported),
 		errors.As(err, &conflict):
 		return err
 	case errors.Is(err, errdef.ErrNotFound):
-		return r.refused(ErrNotFound)
+		return r.refused(registry.ErrNotFound)
 	case isMismatch(err):
-		return &ContentError{r.ref.String(), err}
+		return &registry.ContentError{What: r.ref.String(), Err: err}
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return r.refused(fmt.Errorf("%s requires credentials: docker login %[1]s", r.ref.Host))
 	case errors.As(err, &response):
 		// A step that is repeated waits as long as the response requests.
 		status := retry.Delay(r.status(response), retry.Requested(err))
-		return &TransferError{r.ref, status, !retry.Status(response.StatusCode)}
+		return &registry.TransferError{Reference: r.ref, Err: status, Refused: !retry.Status(response.StatusCode)}
 	}
-	return unreached(r.ref, err)
+	cause, transient := transfer.Unreached(r.ref.Host, err)
+	return &registry.TransferError{Reference: r.ref, Err: cause, Refused: !transient}
 }
 
 // isMismatch reports whether content differs from its descriptor or the response's header.
@@ -101,7 +138,9 @@ func isMismatch(err error) bool {
 		strings.Contains(err.Error(), "mismatch")
 }
 
-func (r *repository) refused(err error) error { return &TransferError{r.ref, err, true} }
+func (r *repository) refused(err error) error {
+	return &registry.TransferError{Reference: r.ref, Err: err, Refused: true}
+}
 
 // status describes a response by its status code and the first error in it.
 func (r *repository) status(resp *errcode.ErrorResponse) error {
@@ -120,12 +159,12 @@ func (r *repository) status(resp *errcode.ErrorResponse) error {
 	return fmt.Errorf("the registry responds with status %d%s", resp.StatusCode, detail)
 }
 
-// checkOCI starts an upload and cancels it: only that shows whether the registry accepts one.
-func checkOCI(ctx context.Context, ref Reference, o Options) error {
+// check starts an upload and cancels it: only that shows whether the registry accepts one.
+func check(ctx context.Context, ref registry.Reference, o registry.Options) error {
 	if ref.Tag == "" {
-		return &ReferenceError{ref.String(), errors.New("a push requires a tag")}
+		return &registry.ReferenceError{Reference: ref.String(), Err: errors.New("a push requires a tag")}
 	}
-	r, err := openOCI(ref, o)
+	r, err := open(ref, o)
 	if err != nil {
 		return err
 	}
@@ -137,29 +176,31 @@ func checkOCI(ctx context.Context, ref Reference, o Options) error {
 	return nil
 }
 
-// moveOCI tags the manifest of ref.
-func moveOCI(ctx context.Context, ref Reference, tag string, o Options) (Reference, error) {
-	r, err := openOCI(ref, o)
+// move tags the manifest of ref.
+func move(ctx context.Context, ref registry.Reference, tag string, o registry.Options) (registry.Reference, error) {
+	r, err := open(ref, o)
 	if err != nil {
-		return Reference{}, err
+		return registry.Reference{}, err
 	}
-	moved := Reference{Scheme: schemeOCI, Host: ref.Host, Name: ref.Name, Tag: tag}
-	if err := (registry.Reference{Registry: ref.Host, Repository: ref.Name, Reference: tag}).ValidateReferenceAsTag(); err != nil {
-		return Reference{}, &ReferenceError{moved.String(), errors.New("not a tag")}
+	moved := registry.Reference{Scheme: scheme, Host: ref.Host, Name: ref.Name, Tag: tag}
+	if err := (orasregistry.Reference{Reference: tag}).ValidateReferenceAsTag(); err != nil {
+		return registry.Reference{}, &registry.ReferenceError{Reference: moved.String(), Err: errors.New("not a tag")}
 	}
 	d, err := r.Resolve(ctx, r.name())
 	if err != nil {
-		return Reference{}, r.failed(err)
+		return registry.Reference{}, r.failed(err)
 	}
 	return moved, r.failed(r.Tag(ctx, d, tag))
 }
 
-// pushOCI uploads blobs, then the manifest without a tag, then its referrers, then the tag.
-func pushOCI(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error) {
+// push uploads blobs, then the manifest without a tag, then its referrers, then the tag.
+func push(
+	ctx context.Context, ref registry.Reference, a *registry.Artifact, o registry.Options,
+) (*registry.Pushed, error) {
 	if ref.Tag == "" {
-		return nil, &ReferenceError{ref.String(), errors.New("a push requires a tag")}
+		return nil, &registry.ReferenceError{Reference: ref.String(), Err: errors.New("a push requires a tag")}
 	}
-	r, err := openOCI(ref, o)
+	r, err := open(ref, o)
 	if err != nil {
 		return nil, err
 	}
@@ -170,16 +211,18 @@ func pushOCI(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushe
 	if err := p.run(ctx); err != nil {
 		return nil, r.failed(err)
 	}
-	return &Pushed{ref, r.digested(p.manifest.Digest), p.uploaded, size(p.files()), p.files()}, nil
+	return &registry.Pushed{
+		Reference: ref, Digest: r.digested(p.manifest.Digest), Uploaded: p.uploaded, Size: p.size(), Files: p.files(),
+	}, nil
 }
 
 // A pusher is a push to an OCI registry.
 type pusher struct {
 	*repository
-	artifact *Artifact
+	artifact *registry.Artifact
 	packed
 
-	meter    *meter
+	meter    *transfer.Meter
 	mu       sync.Mutex
 	uploaded int64
 }
@@ -189,8 +232,8 @@ func (p *pusher) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.meter = newMeter(size(p.files()), p.o.Progress)
-	if err := each(ctx, p.o, p.files(), p.file); err != nil {
+	p.meter = transfer.NewMeter(p.size(), p.o.Progress)
+	if err := transfer.Each(ctx, p.o.Parallel, p.files(), p.file); err != nil {
 		return err
 	}
 	for _, b := range p.configs() {
@@ -221,19 +264,19 @@ func (p *pusher) tagged(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, err
 	case d.Digest != p.manifest.Digest && !p.o.Overwrite:
-		return false, &ConflictError{p.ref.String(), d.Digest.String()}
+		return false, &registry.ConflictError{What: p.ref.String(), There: d.Digest.String()}
 	}
 	return d.Digest == p.manifest.Digest, nil
 }
 
 // file uploads a file unless the repository has it.
-func (p *pusher) file(ctx context.Context, f File) error {
-	exists, err := p.Blobs().Exists(ctx, f.blob())
+func (p *pusher) file(ctx context.Context, f registry.File) error {
+	exists, err := p.Blobs().Exists(ctx, blob(f))
 	if err != nil {
 		return p.failed(err)
 	}
 	if exists {
-		p.meter.add(f.Size)
+		p.meter.Add(f.Size)
 		return nil
 	}
 	n, err := p.upload(ctx, f, p.meter)

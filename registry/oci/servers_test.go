@@ -1,11 +1,8 @@
-package registry
+package oci
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -17,11 +14,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/mcompress/mcompress/internal/dev/conform"
+	"github.com/mcompress/mcompress/internal/dev/registrytest"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // TestMain keeps the credentials of the user out of the tests.
@@ -31,9 +29,6 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
-
-// quick are the options of tests: loopback, without waits.
-var quick = Options{PlainHTTP: true, backoff: time.Millisecond}
 
 // A server is a registry that is reached through a proxy, which records requests and may change responses.
 type server struct {
@@ -116,9 +111,9 @@ func eachServer(t *testing.T, test func(t *testing.T, s *server)) {
 	}
 }
 
-func (s *server) ref(t *testing.T, name string) Reference {
+func (s *server) ref(t *testing.T, name string) registry.Reference {
 	t.Helper()
-	return parse(t, "oci://"+s.host+"/"+name)
+	return registrytest.Parse(t, "oci://"+s.host+"/"+name)
 }
 
 // get requests a path and returns the response's body.
@@ -156,7 +151,7 @@ func (s *server) put(t *testing.T, repository, name, mediaType string, content [
 			t.Fatal(err)
 		}
 		q := at.Query()
-		q.Set("digest", "sha256:"+sum(content))
+		q.Set("digest", "sha256:"+registrytest.Sum(content))
 		at.RawQuery = q.Encode()
 		address, mediaType = at.String(), "application/octet-stream"
 	}
@@ -173,41 +168,6 @@ func (s *server) put(t *testing.T, repository, name, mediaType string, content [
 	if resp.StatusCode != http.StatusCreated {
 		t.Fatalf("%s: %s", address, resp.Status)
 	}
-}
-
-func sum(content []byte) string {
-	s := sha256.Sum256(content)
-	return hex.EncodeToString(s[:])
-}
-
-// complete returns the artifact of a model with external data and all files that belong to it.
-func complete(t *testing.T) *Artifact {
-	t.Helper()
-	files := map[string]string{
-		"external.report.md": "# Report\n", "external.report.html": "<p>", "external.cdx.json": `{"bomFormat": "CycloneDX"}`, "external.sig": `{"b": 1}`, "external.intoto.json": `{"c": 1}`,
-		"external.card.md": "---\n---\n", "external.environment.json": "{}", "config.json": `{"a": 1}`, "tokenizer.json": "{}",
-	}
-	var listed []string
-	for _, name := range []string{"external.onnx", "external_a.bin", "external_b.bin"} {
-		files[name] = read(t, filepath.Join("..", "fixtures", name))
-		listed = append(listed, fmt.Sprintf(`{"name": %q, "bytes": %d, "sha256": %q}`, name, len(files[name]), sum([]byte(files[name]))))
-	}
-	files["external.report.json"] = `{"recipe": {"text": "steps:\n- method: l1\n- method: weight-int8\n  x: 1\n"}, "result": {"files": [` + strings.Join(listed, ", ") + `]}, "totals":
-		{"dtypes": [{"dtype": "float", "bytes": {"before": 9, "after": 2}}, {"dtype": "int8", "bytes": {"before": 0, "after": 3}}]}}`
-	a, err := Collect(t.Context(), filepath.Join(written(t, files), "external.onnx"), CollectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// names are the names of files with their roles.
-func names(files []File) string {
-	var list []string
-	for _, f := range files {
-		list = append(list, string(f.Role)+":"+f.Name)
-	}
-	return strings.Join(list, " ")
 }
 
 // object decodes JSON.
