@@ -15,6 +15,9 @@
 //		Push:   "oci://registry.example.com/models/mlp:1.0",
 //	}.Run(ctx)
 //
+// The clients of object storage, OCI registries and MLflow are packages of their own, s3, registry/oci and
+// registry/mlflow: a program imports those that it uses, as image/png is imported for package image.
+//
 // Open, OpenFS and Read give a Model, which can be compressed, inspected, verified and run. ExitCode classifies errors.
 //
 // The package does not parse flags and does not print; package cmd/mcompress is the command line program around it: flags
