@@ -44,7 +44,7 @@ func WithReports(formats ...string) Option { return func(r *Request) { r.Reports
 // WithTarget sets Request.Target.
 func WithTarget(names string) Option { return func(r *Request) { r.Target = names } }
 
-// request is the request of the arguments.
+// requestOf is the request of the arguments.
 func requestOf(args []Argument) (r Request, err error) {
 	for i, arg := range args {
 		switch arg := arg.(type) {

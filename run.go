@@ -147,6 +147,7 @@ func (x *run) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	x.dims = options.Dims
+	// Read once for all models: a registry may move the tag of a champion meanwhile.
 	if x.baseline, err = x.loadBaseline(ctx); err != nil {
 		return err
 	}
@@ -195,6 +196,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	if err := x.division.check(x); err != nil {
 		return nil, err
 	}
+	// Credentials and tags of a registry are checked before hours of work, not after them.
 	if err := x.checkDestination(ctx); err != nil {
 		return nil, err
 	}
@@ -227,6 +229,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Workers of a plan publish nothing, and have neither outcomes nor an index.
 	if x.division.isWorker() || x.division.isPlanning() {
 		mine[0].output = x.division.local(mine[0].output)
 		_, err := x.compressed(ctx, mine[0], x.steps)
@@ -249,6 +252,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 			break
 		}
 	}
+	// The index names models that were not reached (List.FailFast) as missing, so that a list is never complete by mistake.
 	if err := index.write(ctx, mine[len(outcomes):]); err != nil {
 		return outcomes, err
 	}
@@ -369,6 +373,7 @@ func (x *run) one(ctx context.Context, m listed, steps []pass.Options) (_ *Resul
 
 // compressed compresses a file.
 func (x *run) compressed(ctx context.Context, m listed, steps []pass.Options) (_ *Result, err error) {
+	// The journal is opened before the search, whose measurements it keeps, too.
 	var kept ir.Journal
 	var source *job.Digest
 	if !x.DryRun && x.source == nil {

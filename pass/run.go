@@ -30,9 +30,12 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	if err := m.Verify(); err != nil {
 		return nil, err
 	}
+	// Rules of ONNX that the source breaks are its own, and such files are compressed, too: steps must not break others.
 	broken := opset.BrokenBy(m)
 	irVersion, res, consts := m.IRVersion, &Result{}, constCache{}
 	var ledgers [][]Row
+	// A default of a graph input is replaced at run time by whoever feeds the input, such as a slot for an adapter: a
+	// method that took it for a constant would compress a value that is not used.
 	hidden, restore := m.HideDefaults()
 	defer restore()
 	changes := 0
@@ -46,12 +49,14 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 			return nil, err
 		}
 		env.NoTrials = env.NoTrials || o.Method().Stage == Train
+		// The source was valid, so that whatever is wrong now is a mistake of the method and not of the user's file.
 		if err := m.Verify(); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, ir.Bugf("the result is not a valid model: %w", err))
 		}
 		if err := broken.Check(m); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
+		// A recipe has the values that a step chose, such as the number of steps of a training that was given minutes.
 		if s.Ledger.repeated != nil {
 			o = s.Ledger.repeated
 		}
@@ -69,7 +74,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		changes += s.Ledger.changes
 		res.Data = append(res.Data, s.Ledger.data...)
 	}
-	restore()
+	restore() // before IR versions are compared: an initializer that is also an input is what they differ in
 	res.Rows = slices.Concat(ledgers...)
 	res.finish(m, irVersion, env)
 	if err := env.Target.checkVersions(m); err != nil {
@@ -81,6 +86,8 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 	}
+	// After the last node is in place: onnx.checker infers types from one node to the next, and ends where a function or
+	// subgraph has operators that it does not know, unless the types of their outputs are declared.
 	if res.Changed() {
 		opset.Declare(m)
 	}
@@ -134,12 +141,13 @@ func (s *Step) run(ctx context.Context, o Options) (err error) {
 	s.Select.searched, s.Select.unfit = s.Env.Searched, s.Env.Unfit
 	before := constantsOf(s.Model)
 	s.Ledger = newLedger(s, len(before))
+	// Scales and zero points of weights that an earlier step quantized are no weights of this one: they have no row.
 	for _, c := range before {
 		if IsQuantizationParam(c.Value) {
 			s.Ledger.params[c.Value] = true
 		}
 	}
-	defer ir.Guard(&err)
+	defer ir.Guard(&err) // a panic of a method is an error with its name: a search goes on with other candidates
 	if err := s.checkPatterns(o); err != nil {
 		return err
 	}

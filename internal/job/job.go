@@ -224,6 +224,7 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 	if err := r.passes(ctx, precheck, left); err != nil {
 		return nil, err
 	}
+	// All sizes are known from here on, before a payload is read.
 	plan := r.layout()
 	if o.MustChange && !r.changed {
 		return nil, &Unchanged{Input: o.Input, Steps: o.Steps}
@@ -231,6 +232,8 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 	if err := r.guard(plan); err != nil {
 		return nil, err
 	}
+	// Gates on files are evaluated on the plan, so that a result that they reject is written once, under its other name. The
+	// size of a packed file is known only when it is written.
 	if o.DryRun || len(o.Gates) > 0 && !packed(o.Output) {
 		planned, err := r.evaluate(ctx, plan, planned(plan, r.path))
 		if err != nil || o.DryRun {
@@ -246,6 +249,8 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 		}
 	}
 	res, err := r.stage(ctx, plan)
+	// A gate on runs did not hold, which is known once the files are written; they are written again, as the model has the
+	// name of its data file.
 	if errors.Is(err, errRejected) {
 		r.path = rejected(o.Output)
 		res, err = r.stage(ctx, r.layout())

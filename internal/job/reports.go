@@ -39,6 +39,7 @@ func planned(p *onnx.Plan, path string) []report.File {
 // stage writes the files of the result under temporary names: the model, which it opens again and verifies, exported weights, and reports.
 func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	set, path := r.set, r.path
+	// A packed result is made from a whole model, which is verified like any other and never gets a name.
 	if packed(r.path) {
 		if set, path, err = r.unpublished(); err != nil {
 			return nil, err
@@ -55,6 +56,8 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, staged.Close()) }()
 	made := &result{files: planned(p, path), seal: staged.Seal}
+	// Otherwise digests and flushes go on in the background until the report needs them. Packing reads the whole file, and
+	// a worker's part ends with it.
 	if r.Divided || set != r.set {
 		err := made.complete(ctx)
 		if missing, ok := missingOf(err); r.Worker && (err == nil || ok) {
@@ -74,6 +77,7 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 			return nil, err
 		}
 	}
+	// Nothing has its name yet: an output that is wrong, or that a gate rejects, leaves existing files as they are.
 	if err := r.check(ctx, p, out, made.files); err != nil {
 		return nil, errors.Join(err, staged.Close(), r.discard(p))
 	}
