@@ -40,6 +40,5 @@ func Example() {
 	fmt.Printf("%s is stored as %s\n%s\n", res.Rows[0].Tensor, res.Rows[0].Form.Name, report.Why(res.Rows[0]))
 	// Output:
 	// w is stored as delta
-	// sparsity: 90.0 % zeros: delta4 5,103 B; bitmask 5,764 B; csr 6,146 B; coo 8,238 B; dense 40,017 B; bsr16x16
-	// 43,638 B
+	// sparsity: 90.0 % zeros: delta4 5,103 B; bitmask 5,764 B; csr 6,146 B; coo 8,238 B; dense 40,017 B; bsr16x16 43,638 B
 }
