@@ -348,6 +348,21 @@ func TestOptionsSetFields(t *testing.T) {
 	}
 }
 
+// TestOptionsOfSamplesWithoutVerification leaves options of samples that nothing reads alone.
+func TestOptionsOfSamplesWithoutVerification(t *testing.T) {
+	r := mcompress.Request{
+		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(t.TempDir(), "out.onnx"), Steps: []mcompress.Step{quantize.WeightInt8{}},
+		Verification: mcompress.Verification{Data: mcompress.Data{Layout: "hwc"}},
+	}
+	if _, err := r.Run(t.Context()); mcompress.ExitCode(err) != mcompress.ExitUsage {
+		t.Errorf("a layout without data: %v", err)
+	}
+	r.Verification.Skip = true
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestEachOptionSetsItsField compares requests with options and with fields.
 func TestEachOptionSetsItsField(t *testing.T) {
 	d := mcompress.Data{Path: "test.npz"}
