@@ -93,10 +93,7 @@ func (x *run) pick(ctx context.Context, outs []string) (mine []listed, s Selecti
 			return nil, s, fieldErrorf("%w", err)
 		}
 	}
-	models := x.models
-	if x.source != nil {
-		models = []string{x.Models[0]}
-	}
+	models := x.Models
 	s = Selection{Index: shard.Index, Count: shard.Count, From: shard.From, OfModels: len(models)}
 	sizes := make([]int64, len(models))
 	if shard.Count > 1 {
@@ -124,7 +121,7 @@ const parallelSizes = 16
 func (x *run) measureSizes(ctx context.Context, sizes []int64) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallelSizes)
-	for i, m := range x.models {
+	for i, m := range x.Models {
 		g.Go(func() (err error) {
 			if registry.IsReference(m) {
 				sizes[i], err = artifactBytes(ctx, m, x.Registry.options())

@@ -96,8 +96,8 @@ func (m *Model) Run(ctx context.Context, r Request) (*Result, error) {
 		return nil, fieldErrorf("{Models} is the one that is open")
 	case r.Output == "" && !r.DryRun:
 		return nil, fieldErrorf("{Output} is empty")
-	case r.Search != nil || r.Variants != nil:
-		return nil, fieldErrorf("{Search} and {Variants} require a model at a path")
+	case r.Search != nil || r.Variants != nil || r.List != List{}:
+		return nil, fieldErrorf("{Search}, {Variants} and {List} require a model at a path")
 	}
 	r.Models, r.source = []string{m.file.Path}, m.reopen
 	return r.Run(ctx)

@@ -87,8 +87,8 @@ func (d *division) check(x *run) error {
 	switch {
 	case d == nil:
 		return nil
-	case len(x.models) != 1:
-		return fieldErrorf("a plan is for one model, not %d", len(x.models))
+	case len(x.Models) != 1:
+		return fieldErrorf("a plan is for one model, not %d", len(x.Models))
 	case x.DryRun:
 		return fieldErrorf("a plan has no {DryRun}")
 	case x.Verification.Evaluator != nil:

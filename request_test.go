@@ -212,3 +212,32 @@ func TestSensitivities(t *testing.T) {
 		t.Errorf("files %v, %v", files, err)
 	}
 }
+
+// TestPatternsAreModels treats a pattern of several files as several models, before anything is written or pushed.
+func TestPatternsAreModels(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.onnx", "b.onnx"} {
+		if err := os.WriteFile(filepath.Join(dir, name), read(t, fixture("mlp.onnx")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := mcompress.Request{
+		Models: []string{filepath.Join(dir, "*.onnx")}, Output: filepath.Join(dir, "out") + "/", Steps: []mcompress.Step{quantize.WeightInt8{}},
+	}
+	r.Verification.Skip = true
+	if res, err := r.Run(t.Context()); mcompress.ExitCode(err) != mcompress.ExitUsage {
+		t.Errorf("Run: %+v, %v", res, err)
+	}
+	r.Push = "dir:" + filepath.Join(dir, "pushed")
+	var field *mcompress.FieldError
+	if _, err := r.RunAll(t.Context()); !errors.As(err, &field) || !slices.Equal(field.Fields(), []string{"Push"}) {
+		t.Errorf("two models are pushed: %v", err)
+	}
+	if _, err := os.Stat(r.Output); err == nil {
+		t.Error("there are results")
+	}
+	r.Push = ""
+	if outcomes, err := r.RunAll(t.Context()); err != nil || len(outcomes) != 2 {
+		t.Errorf("got %+v, %v", outcomes, err)
+	}
+}

@@ -22,7 +22,7 @@ import (
 // A Result is a compressed model.
 type Result struct {
 	Model    string         // as the request names it
-	Output   string         // path or URL of the result, its name for CompressTo; empty after a dry run
+	Output   string         // path or URL of the result, its name for RunTo; empty after a dry run
 	Rejected bool           // a gate did not hold: the name of the output ends in .rejected.onnx
 	NotRun   string         // why the output was not verified although it should have been; empty if it was
 	Reports  []string       // paths of the written reports
@@ -66,15 +66,16 @@ func Compress(ctx context.Context, in, out string, args ...Argument) (*Result, e
 // Run carries out a request for one model. After an error nothing is written, except for the result that a *RejectedError
 // has. Errors about the content of the model are *onnx.FormatError; ExitCode classifies them all.
 func (r Request) Run(ctx context.Context) (*Result, error) {
-	if len(r.Models) > 1 {
-		return nil, fieldErrorf("{Models}: there are %d; RunAll is for several", len(r.Models))
-	}
-	outcomes, err := r.RunAll(ctx)
+	r, err := r.expanded()
 	switch {
 	case err != nil:
 		return nil, err
-	case len(outcomes) == 0: // of a worker of a plan, or another shard
-		return nil, nil
+	case len(r.Models) > 1 || r.List.KeepPaths || r.List.Shard != "" || r.Variants != nil:
+		return nil, fieldErrorf("RunAll is for several models, {List} and {Variants}")
+	}
+	outcomes, err := r.RunAll(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if err := outcomes[0].Error(); err != nil {
 		return nil, err
@@ -86,7 +87,10 @@ func (r Request) Run(ctx context.Context) (*Result, error) {
 // Variants those of each model, the source first. An error is one of the request, of an interruption, or of pushing the
 // result; errors of models are in the outcomes.
 func (r Request) RunAll(ctx context.Context) ([]Outcome, error) {
-	r = r.Defaults()
+	r, err := r.Defaults().expanded() // before the check, of which some rules are about the number of models
+	if err != nil {
+		return nil, err
+	}
 	if err := r.Check(); err != nil {
 		return nil, err
 	}
@@ -94,11 +98,7 @@ func (r Request) RunAll(ctx context.Context) ([]Outcome, error) {
 		return nil, err
 	}
 	x := &run{Request: r}
-	var err error
 	if x.card, err = r.Reports.Card(); err != nil {
-		return nil, err
-	}
-	if x.models, err = x.expand(); err != nil {
 		return nil, err
 	}
 	if r.Variants != nil {
@@ -107,10 +107,9 @@ func (r Request) RunAll(ctx context.Context) ([]Outcome, error) {
 	return x.all(ctx)
 }
 
-// A run is a request that is carried out.
+// A run is a request that is carried out, whose models have no patterns.
 type run struct {
 	Request
-	models   []string          // without patterns
 	steps    []pass.Options    // with the data of the request
 	folder   []string          // the models, if Output is a folder
 	verify   *job.Verification // nil for none
@@ -122,16 +121,17 @@ type run struct {
 	search *search // finds the steps; nil if they are given
 }
 
-// expand are the models of the request without patterns.
-func (x *run) expand() ([]string, error) {
-	if x.source != nil {
-		return x.Models, nil
+// expanded is the request with the files in place of patterns.
+func (r Request) expanded() (Request, error) {
+	if r.source != nil {
+		return r, nil
 	}
-	models, err := fleet.Expand(x.Models)
+	models, err := fleet.Expand(r.Models)
 	if err != nil {
-		return nil, fieldErrorf("%w", err)
+		return r, fieldErrorf("%w", err)
 	}
-	return models, nil
+	r.Models = models
+	return r, nil
 }
 
 // prepare checks what needs files or connections but no model, and sets what all models have in common.
@@ -208,7 +208,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 		return nil, err
 	}
 	if x.Output != "" && len(outs) > 0 && outs[0] != x.Output {
-		x.folder = x.models
+		x.folder = x.Models
 		if !x.DryRun && !remote.Is(x.Output) {
 			undo, err := atomicfile.MakeDir(x.Output)
 			if err != nil {
@@ -272,7 +272,7 @@ func (x *run) outputs() ([]string, error) {
 	if x.List.KeepPaths && x.Output != "" {
 		of = naming.OutputsBelow
 	}
-	outs, err := of(x.models, x.Label, x.Output)
+	outs, err := of(x.Models, x.Label, x.Output)
 	if err != nil {
 		return nil, fieldErrorf("%w", err)
 	}
@@ -288,9 +288,9 @@ func (x *run) distinctReports(outs []string) error {
 	for i, out := range outs {
 		path := x.reportPath(out)
 		if other, taken := from[path]; taken {
-			return fieldErrorf("the reports of %s and %s would both become %s; without {Reports.Dir} they are in the folders of the results", remote.Shown(other), remote.Shown(x.models[i]), path)
+			return fieldErrorf("the reports of %s and %s would both become %s; without {Reports.Dir} they are in the folders of the results", remote.Shown(other), remote.Shown(x.Models[i]), path)
 		}
-		from[path] = x.models[i]
+		from[path] = x.Models[i]
 	}
 	return nil
 }

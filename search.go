@@ -168,7 +168,9 @@ type Sensitivity struct {
 // Sensitivities measures the sensitivities of the models of a request with a Search, and writes nothing. An error of one of
 // several models does not end those of the others; each is called as soon as a model is done, unless it is nil.
 func (r Request) Sensitivities(ctx context.Context, each func(Sensitivity) error) (_ []Sensitivity, err error) {
-	r = r.Defaults()
+	if r, err = r.Defaults().expanded(); err != nil {
+		return nil, err
+	}
 	switch l := r.List; {
 	case r.Search == nil:
 		return nil, fieldErrorf("{Search} is nil")
@@ -179,10 +181,7 @@ func (r Request) Sensitivities(ctx context.Context, each func(Sensitivity) error
 		return nil, err
 	}
 	x := &run{Request: r}
-	if x.models, err = x.expand(); err != nil {
-		return nil, err
-	}
-	if err := onlyFiles("Sensitivity", x.models); err != nil {
+	if err := onlyFiles("Sensitivity", x.Models); err != nil {
 		return nil, err
 	}
 	if err := x.prepare(ctx); err != nil {
@@ -190,7 +189,7 @@ func (r Request) Sensitivities(ctx context.Context, each func(Sensitivity) error
 	}
 	defer func() { err = errors.Join(err, x.search.close()) }()
 	var all []Sensitivity
-	for _, model := range x.models {
+	for _, model := range x.Models {
 		found, err := x.search.sensitivity(ctx, model)
 		if err != nil && ctx.Err() != nil {
 			return all, err

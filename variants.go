@@ -96,7 +96,7 @@ func (x *run) checkVariants(chosen []variant) error {
 			return fieldErrorf("--%s is not an option of the variants %s", g.Name, strings.Join(x.Variants.DTypes, ","))
 		}
 	}
-	return onlyFiles("Variants", x.models)
+	return onlyFiles("Variants", x.Models)
 }
 
 // ofData reports whether an option is one of samples, which verification reads, too.
@@ -136,7 +136,7 @@ func (x *run) variants(ctx context.Context) (all []Outcome, err error) {
 	}
 	x.warnCard()
 	x.mustChange, x.dataSuffix = true, "_data"
-	for i, m := range x.models {
+	for i, m := range x.Models {
 		outcomes, err := x.variantsOf(ctx, chosen, m, outs[i])
 		if err != nil && ctx.Err() != nil {
 			return all, err
@@ -244,15 +244,15 @@ func VariantFolder(output string) string { return filepath.Join(output, "onnx") 
 
 // variantOutputs are the paths of the copies of the models, whose names are known to transformers.js.
 func (x *run) variantOutputs() ([]string, error) {
-	outs := make([]string, len(x.models))
-	for i, m := range x.models {
+	outs := make([]string, len(x.Models))
+	for i, m := range x.Models {
 		name := report.Stem(filepath.Base(m))
-		if len(x.models) == 1 && !slices.Contains(sessions, name) {
+		if len(x.Models) == 1 && !slices.Contains(sessions, name) {
 			name = "model"
 		}
 		outs[i] = filepath.Join(VariantFolder(x.Output), name+".onnx")
 		if j := slices.Index(outs[:i], outs[i]); j >= 0 {
-			return nil, fieldErrorf("%s and %s would both become %s", x.models[j], m, outs[i])
+			return nil, fieldErrorf("%s and %s would both become %s", x.Models[j], m, outs[i])
 		}
 	}
 	return outs, nil

@@ -57,8 +57,17 @@ func (f *listFlags) models(c *cli.Context, args []string) ([]string, error) {
 		return nil, usagef("%s expected; see mcompress %s --help", c.Command.ArgsUsage, c.Command.Name)
 	case f.from != "" && len(args) > 0:
 		return nil, usagef("--files-from and %s exclude each other", args[0])
-	case f.from == "":
-		return args, nil
 	}
-	return mcompress.ReadList(c.Context, f.from)
+	if f.from != "" {
+		var err error
+		if args, err = mcompress.ReadList(c.Context, f.from); err != nil {
+			return nil, err
+		}
+	}
+	// Here and not by the request alone: how errors are printed depends on the number of models.
+	models, err := fleet.Expand(args)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return models, nil
 }

@@ -23,10 +23,10 @@ type Outcome struct {
 // A Batch is the outcomes of one call, in the order of its arguments.
 type Batch []Outcome
 
-// JSON writes the report of a single model, of one that was trained with the environment and the profile, or for several the array of those that
+// JSON writes the report of a single model that has one, of one that was trained with the environment and the profile, or for several the array of those that
 // have one.
 func (b Batch) JSON(w io.Writer, _ Style, _ bool) error {
-	if len(b) == 1 {
+	if len(b) == 1 && b[0].Err == nil {
 		r := b[0].Result.Report
 		if e := r.Environment; e != nil && len(e.Training) > 0 {
 			return r.JSONWith(w, &observed{e, b[0].Profile})
@@ -63,7 +63,7 @@ func (b Batch) Text(w io.Writer, s Style, dry bool) error {
 			}
 		}
 	}
-	if len(b) == 1 {
+	if len(b) == 1 && b[0].Err == nil {
 		return errors.Join(writeSummary(w, s, b[0]), trainingProfile(w, b[0].Profile))
 	}
 	t := &textTable{align: "lrrrrrr"}
