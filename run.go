@@ -117,6 +117,7 @@ type run struct {
 	baseline *report.Baseline  // nil for none
 	card     report.Card
 	digest   string // of the request, by which List.IfChanged recognizes results; empty without it
+	identity string // of the program that measures, whose files are read for it
 
 	search *search // finds the steps; nil if they are given
 }
@@ -136,7 +137,8 @@ func (r Request) expanded() (Request, error) {
 
 // prepare checks what needs files or connections but no model, and sets what all models have in common.
 func (x *run) prepare(ctx context.Context) (err error) {
-	if x.steps, err = x.withData(ctx, x.Steps); err != nil {
+	x.identity = x.Verification.commandIdentity(ctx)
+	if x.steps, err = x.withData(x.Steps); err != nil {
 		return err
 	}
 	if x.verify, err = x.verification(); err != nil {
@@ -160,7 +162,7 @@ func (x *run) prepare(ctx context.Context) (err error) {
 }
 
 // withData are steps with the data, the metric and the target of the request, where they have none of their own.
-func (x *run) withData(ctx context.Context, steps []Step) ([]pass.Options, error) {
+func (x *run) withData(steps []Step) ([]pass.Options, error) {
 	list := make([]pass.Options, len(steps))
 	for i, s := range steps {
 		var err error
@@ -169,7 +171,7 @@ func (x *run) withData(ctx context.Context, steps []Step) ([]pass.Options, error
 		}
 	}
 	v := x.Verification
-	list = distill.WithMetric(list, v.Metric, v.Scores, v.evaluator(), v.commandIdentity(ctx))
+	list = distill.WithMetric(list, v.Metric, v.Scores, v.evaluator(), x.identity)
 	t, err := x.target()
 	if err != nil {
 		return nil, err
@@ -479,7 +481,7 @@ func (x *run) better(ctx context.Context, model, out string, res *Result) string
 	if x.Alternative == nil || res == nil || x.List.KeepPaths || registry.IsReference(model) || !needsAlternative(res.Report) {
 		return ""
 	}
-	steps, err := x.withData(ctx, []Step{x.Alternative})
+	steps, err := x.withData([]Step{x.Alternative})
 	if err != nil {
 		return ""
 	}

@@ -262,13 +262,17 @@ func ended(codes []int) error {
 
 // events print what a run tells besides its results.
 func (t *tool) events(command string) mcompress.Events {
-	return mcompress.Events{
+	e := mcompress.Events{
 		Warning: func(text string) { printError(t.stderr, fmt.Errorf("%s: warning: %s", command, text)) },
 		Note: func(text string) {
 			if !t.quiet {
 				fmt.Fprintln(t.stderr, "mcompress: "+text)
 			}
 		},
-		Progress: t.progress.show,
 	}
+	// Events of progress are frequent, and cost a lock: there are none where nothing shows them.
+	if t.json || t.newProgress("") != nil {
+		e.Progress = t.progress.show
+	}
+	return e
 }

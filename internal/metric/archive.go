@@ -116,13 +116,18 @@ func (a *archive) finish() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	z := zip.NewWriter(f)
+	return path, errors.Join(a.write(f), f.Close())
+}
+
+// write writes the archive to w.
+func (a *archive) write(w io.Writer) (err error) {
+	z := zip.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(a.arrays)) {
 		if err = a.arrays[name].write(z, name); err != nil {
 			break
 		}
 	}
-	return path, errors.Join(err, z.Close(), f.Close())
+	return errors.Join(err, z.Close())
 }
 
 // write writes one array, or one of each run if they differ in other axes than the first.

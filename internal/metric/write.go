@@ -3,10 +3,8 @@ package metric
 import (
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
-	"os"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
@@ -32,19 +30,7 @@ func WriteArrays(path string, runs iter.Seq[map[string]*ir.Array]) (err error) {
 			return err
 		}
 	}
-	written, err := a.finish()
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(path, atomicfile.Access{}, func(w io.Writer) error {
-		f, err := os.Open(written)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = io.Copy(w, f)
-		return err
-	})
+	return atomicfile.Write(path, atomicfile.Access{}, a.write)
 }
 
 // samplesOf is the size of the first axis of all arrays of a run.
