@@ -46,6 +46,15 @@ type PushError struct{ err error }
 
 func (e *PushError) Error() string { return e.err.Error() }
 
+// A ConclusionError is what failed after all models were done, the index of a list or a push: the results are complete, and
+// in the outcomes.
+type ConclusionError struct{ err error }
+
+func (e *ConclusionError) Error() string { return e.err.Error() }
+
+// Unwrap returns the cause, which decides on the exit code.
+func (e *ConclusionError) Unwrap() error { return e.err }
+
 // A WaitError is the end of a wait for other processes of a plan.
 type WaitError struct{ err error }
 

@@ -241,3 +241,25 @@ func TestPatternsAreModels(t *testing.T) {
 		t.Errorf("got %+v, %v", outcomes, err)
 	}
 }
+
+// TestResultsOfAFailedPush has the outcome, and an error whose exit code is that of its cause.
+func TestResultsOfAFailedPush(t *testing.T) {
+	dir := t.TempDir()
+	r := mcompress.Request{
+		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(dir, "out.onnx"), Steps: []mcompress.Step{quantize.WeightInt8{}},
+		Push: "dir:" + filepath.Join(dir, "pushed"),
+	}
+	r.Verification.Skip = true
+	// A file of another content with the name of the result, which a push does not replace.
+	r.Events.Outcome = func(mcompress.Outcome) error {
+		if err := os.MkdirAll(filepath.Join(dir, "pushed"), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, "pushed", "out.onnx"), []byte("other"), 0o600)
+	}
+	outcomes, err := r.RunAll(t.Context())
+	var failed *mcompress.ConclusionError
+	if !errors.As(err, &failed) || mcompress.ExitCode(err) != mcompress.ExitUsage || len(outcomes) != 1 || outcomes[0].Error() != nil {
+		t.Errorf("got %+v, %v", outcomes, err)
+	}
+}

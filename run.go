@@ -256,7 +256,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	}
 	// The index names models that were not reached (List.FailFast) as missing, so that a list is never complete by mistake.
 	if err := index.write(ctx, mine[len(outcomes):]); err != nil {
-		return outcomes, err
+		return outcomes, &ConclusionError{err}
 	}
 	if x.Push == "" || len(outcomes) == 0 || outcomes[0].Error() != nil {
 		return outcomes, nil
@@ -552,7 +552,7 @@ func (x *run) push(ctx context.Context, model string) (*registry.Pushed, error) 
 	o.Card = x.card
 	pushed, err := PushModel(ctx, ref, model, x.Reports.Dir, o, x.Events)
 	if err != nil {
-		return nil, fmt.Errorf("the result %s is complete, but not pushed: %w", model, err)
+		return nil, &ConclusionError{fmt.Errorf("the result %s is complete, but not pushed: %w", model, err)}
 	}
 	return pushed, nil
 }

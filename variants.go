@@ -160,8 +160,10 @@ func (x *run) variants(ctx context.Context) (all []Outcome, err error) {
 	if x.Push == "" || !pushable(all) {
 		return all, nil
 	}
-	all[0].Pushed, err = x.pushVariants(ctx, outs, all)
-	return all, err
+	if all[0].Pushed, err = x.pushVariants(ctx, outs, all); err != nil {
+		return all, &ConclusionError{err}
+	}
+	return all, nil
 }
 
 // pushable reports whether variants are pushed: all keep their gates, and some were written, even if others could not be.

@@ -189,7 +189,8 @@ func (p *outcomePrinter) observed(o mcompress.Outcome) mcli.Outcome {
 
 // end prints what is left, and returns the error of the run: that of the request, or the exit code of the outcomes.
 func (p *outcomePrinter) end(outcomes []mcompress.Outcome, err error) error {
-	if err != nil && len(outcomes) == 0 {
+	// Without an end there is no table: its last lines would be missing. What was done before an index or a push failed is printed.
+	if err != nil && !isA[*mcompress.ConclusionError](err) {
 		return err
 	}
 	if len(outcomes) == 1 && !p.several() && outcomes[0].Err != nil {
