@@ -40,8 +40,10 @@ func TestVerifyCalls(t *testing.T) {
 	}{
 		{"calls without a cycle", []string{"f:g,h", "g:h", "h:Relu"}, ""},
 		{"a function that calls itself", []string{"f:f"}, `function "local.f" calls itself: "local.f" → "local.f"`},
-		{"functions that call each other", []string{"e:f", "f:g", "g:h", "h:f"}, `function "local.f" calls itself: "local.f" → "local.g" → "local.h" → "local.f"`},
-		{"a cycle without a call from outside", []string{"e", "f:f"}, `function "local.f" calls itself: "local.f" → "local.f"`},
+		{"functions that call each other", []string{"e:f", "f:g", "g:h", "h:f"},
+			`function "local.f" calls itself: "local.f" → "local.g" → "local.h" → "local.f"`},
+		{"a cycle without a call from outside", []string{"e", "f:f"},
+			`function "local.f" calls itself: "local.f" → "local.f"`},
 		{"as deep as allowed", chainOf(64, 1), ""},
 		{"too deep", chainOf(65, 1), `function "local.f0": calls are nested deeper than 64 levels`},
 		{"much too deep", chainOf(100_000, 1), `function "local.f0": calls are nested deeper than 64 levels`},

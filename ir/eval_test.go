@@ -65,7 +65,8 @@ func TestEvalOpensEverySource(t *testing.T) {
 			t.Errorf("%s: read %d bytes of %d (%v)", name, n, len(tt.want), err)
 		}
 	}
-	if _, err := e.Open(context.Background(), &Tensor{Spec: Spec{Name: "s", DType: String}}); err == nil || !strings.Contains(err.Error(), `"s"`) {
+	if _, err := e.Open(context.Background(), &Tensor{Spec: Spec{Name: "s", DType: String}}); err == nil ||
+		!strings.Contains(err.Error(), `"s"`) {
 		t.Errorf("a tensor without a source: %v", err)
 	}
 }
@@ -73,9 +74,11 @@ func TestEvalOpensEverySource(t *testing.T) {
 func TestSpanThatIsShort(t *testing.T) {
 	e := NewEval(t.TempDir())
 	defer closing(t, e)
-	short := &Tensor{Spec: Spec{Name: "w", DType: Uint8, Shape: []int64{8}}, Source: Span{R: strings.NewReader("0123456789"), Off: 4}}
+	short := &Tensor{Spec: Spec{Name: "w", DType: Uint8, Shape: []int64{8}},
+		Source: Span{R: strings.NewReader("0123456789"), Off: 4}}
 	_, err := e.ReadAll(context.Background(), short)
-	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), `"w"`) || !strings.Contains(err.Error(), "2 bytes") {
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), `"w"`) ||
+		!strings.Contains(err.Error(), "2 bytes") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -168,8 +171,10 @@ func TestRunCountsBytes(t *testing.T) {
 	for _, tt := range []struct {
 		wrote [2]int
 		want  string
-	}{{[2]int{2, 3}, ""}, {[2]int{1, 3}, `"a": internal error: wrote 1 bytes, declared 2`}, {[2]int{2, 4}, `"b": internal error: wrote 4 bytes, declared 3`}, {[2]int{0, 0}, `"a"`}} {
-		r := &Recipe{Name: "two", Out: []Spec{{Name: "a", DType: Uint8, Shape: []int64{2}}, {Name: "b", DType: Int4, Shape: []int64{6}}}}
+	}{{[2]int{2, 3}, ""}, {[2]int{1, 3}, `"a": internal error: wrote 1 bytes, declared 2`},
+		{[2]int{2, 4}, `"b": internal error: wrote 4 bytes, declared 3`}, {[2]int{0, 0}, `"a"`}} {
+		r := &Recipe{Name: "two", Out: []Spec{{Name: "a", DType: Uint8, Shape: []int64{2}},
+			{Name: "b", DType: Int4, Shape: []int64{6}}}}
 		r.Run = func(_ context.Context, _ []io.ReaderAt, out []io.Writer) error {
 			for i, n := range tt.wrote {
 				if _, err := out[i].Write(make([]byte, n)); err != nil {
@@ -234,7 +239,9 @@ func TestDepthOfLazyTensorsIsBounded(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		r := &Recipe{Name: "same", In: []*Tensor{last}, Out: []Spec{spec}, View: func(in []io.ReaderAt) io.ReaderAt { return in[0] }}
+		r := &Recipe{Name: "same", In: []*Tensor{last}, Out: []Spec{spec}, View: func(in []io.ReaderAt) io.ReaderAt {
+			return in[0]
+		}}
 		last = &Tensor{Spec: spec, Source: Output{r, 0}}
 	}
 	if _, err := e.Open(t.Context(), last); err == nil || !strings.Contains(err.Error(), "computed in more than") {

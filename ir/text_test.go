@@ -270,7 +270,8 @@ func labels(vs []*ir.Value) string {
 }
 
 func attribute(t *testing.T, a *ir.Attr) string {
-	s := fmt.Sprintf("%s %d %x %d %q %v %v %q", a.Name, a.Type, math.Float32bits(a.F), a.I, a.S, a.Floats, a.Ints, a.Strings)
+	s := fmt.Sprintf("%s %d %x %d %q %v %v %q", a.Name, a.Type, math.Float32bits(a.F), a.I, a.S, a.Floats, a.Ints,
+		a.Strings)
 	if a.Ref != "" {
 		s = fmt.Sprintf("%s @%s", a.Name, a.Ref)
 	}

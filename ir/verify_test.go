@@ -14,14 +14,18 @@ func TestVerifyComplains(t *testing.T) {
 	}{
 		{"nothing wrong", func(*Model, *Node) {}, ""},
 		{"no opset", func(m *Model, _ *Node) { m.Opsets = nil }, "opset_import"},
-		{"an opset of another domain only", func(m *Model, _ *Node) { m.Opsets = []Opset{{Domain: "d", Version: 1}} }, "opset_import"},
+		{"an opset of another domain only", func(m *Model, _ *Node) {
+			m.Opsets = []Opset{{Domain: "d", Version: 1}}
+		}, "opset_import"},
 		{"a negative dimension", func(m *Model, _ *Node) {
 			m.Graph.AddConst("w", &Tensor{Spec: Spec{DType: Float, Shape: []int64{2, -1}}})
 		}, "negative"},
 		{"a shape that overflows", func(m *Model, _ *Node) {
 			m.Graph.AddConst("w", &Tensor{Spec: Spec{DType: Float, Shape: []int64{1 << 40, 1 << 40}}})
 		}, "too many"},
-		{"a constant that a node makes", func(_ *Model, n *Node) { n.Outputs[0].SetConst(&Tensor{Spec: Spec{DType: Float}}) }, "constant and an output"},
+		{"a constant that a node makes", func(_ *Model, n *Node) {
+			n.Outputs[0].SetConst(&Tensor{Spec: Spec{DType: Float}})
+		}, "constant and an output"},
 		{"an output without a use", func(m *Model, _ *Node) { m.Graph.Outputs[0].uses = nil }, "uses"},
 		{"an output that nothing makes", func(m *Model, _ *Node) { m.Graph.AddOutput(m.Graph.AddValue("ghost")) }, `"ghost"`},
 		{"an input without a use", func(_ *Model, n *Node) { n.inputs[0].uses = nil }, "list this use"},
@@ -43,7 +47,9 @@ func TestVerifyComplains(t *testing.T) {
 		{"a use by an output that is none", func(m *Model, n *Node) {
 			n.Outputs[0].uses = append(n.Outputs[0].uses, Use{Graph: m.Graph, Index: 3})
 		}, "does not read it"},
-		{"an output with another producer", func(m *Model, n *Node) { n.Outputs = append(n.Outputs, m.Graph.AddValue("y2")) }, "another producer"},
+		{"an output with another producer", func(m *Model, n *Node) {
+			n.Outputs = append(n.Outputs, m.Graph.AddValue("y2"))
+		}, "another producer"},
 		{"a node of another graph", func(m *Model, n *Node) { n.graph = NewModel().Graph }, "links"},
 		{"a link back that is wrong", func(_ *Model, n *Node) { n.prev = n }, "links"},
 		{"an end that is wrong", func(m *Model, n *Node) { m.Graph.last = m.Graph.first }, "last node"},

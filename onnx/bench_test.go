@@ -20,7 +20,8 @@ func manyNodes(n int) *ir.Model {
 	g.Inputs = append(g.Inputs, v)
 	payload := make(ir.Mem, 4*8*8)
 	for i := range n / 2 {
-		w := g.AddConst(fmt.Sprintf("layers.%d.weight", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{8, 8}}, Source: payload})
+		w := g.AddConst(fmt.Sprintf("layers.%d.weight", i),
+			&ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{8, 8}}, Source: payload})
 		v = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{v, w})})
 	}
 	g.AddOutput(v)

@@ -22,8 +22,11 @@ var messageOf = map[string]string{
 
 // fieldOf names the fields that the constants abbreviate.
 var fieldOf = map[string]string{
-	"modelOpset": "opset_import", "modelMeta": "metadata_props", "nodeMeta": "metadata_props", "graphMeta": "metadata_props", "functionMeta": "metadata_props", "tensorMeta": "metadata_props", "infoMeta": "metadata_props",
-	"nodeDoc": "doc_string", "graphDoc": "doc_string", "functionDoc": "doc_string", "tensorDoc": "doc_string", "infoDoc": "doc_string", "modelTraining": "training_info",
+	"modelOpset": "opset_import", "modelMeta": "metadata_props", "nodeMeta": "metadata_props",
+	"graphMeta": "metadata_props", "functionMeta": "metadata_props", "tensorMeta": "metadata_props",
+	"infoMeta": "metadata_props",
+	"nodeDoc":  "doc_string", "graphDoc": "doc_string", "functionDoc": "doc_string", "tensorDoc": "doc_string",
+	"infoDoc": "doc_string", "modelTraining": "training_info",
 	"trainingInit": "initialization", "graphSparse": "sparse_initializer",
 	"functionOpset": "opset_import", "functionInfo": "value_info", "functionDefault": "attribute_proto",
 	"nodeOp": "op_type", "attrRef": "ref_attr_name", "attrSparse": "sparse_tensor", "attrSparses": "sparse_tensors",

@@ -39,7 +39,8 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add(withTensor(tensorOf(ir.Float, 1).bytes(tensorRaw, floats(3.4e38)).text(tensorName, "\x1b]0;title\a\r\x00")))
 	f.Add(modelOf(message{}.bytes(graphSparse, sparseOf(1<<28))))
-	f.Add(modelOf(message{}.bytes(graphInput, infoOf("x", 0, math.MaxInt64)).bytes(graphNode, nodeOf("Relu", []string{"x"}, []string{"y"}))))
+	f.Add(modelOf(message{}.bytes(graphInput, infoOf("x", 0, math.MaxInt64)).bytes(graphNode,
+		nodeOf("Relu", []string{"x"}, []string{"y"}))))
 	f.Add(doubling(10))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := decodeBytes(b, t.TempDir())

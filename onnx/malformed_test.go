@@ -44,8 +44,10 @@ var badTensors = []struct {
 	{"strings as raw_data", tensorOf(ir.String, 1).bytes(tensorRaw, floats(1)), "strings"},
 	{"raw_data of another wire type", tensorOf(ir.Float, 1).varint(tensorRaw, 1), "wire type"},
 	{"dims of another wire type", message{}.text(tensorName, "w").bytes(tensorDims, []byte{0xff}), "list of integers"},
-	{"no elements, and a dimension that no tensor can have", tensorOf(ir.Float, 0, math.MaxInt64).bytes(tensorRaw, nil), "too many elements"},
-	{"more dimensions than any tensor has", tensorOf(ir.Float, make([]int64, 65)...).bytes(tensorRaw, nil), "65 dimensions"},
+	{"no elements, and a dimension that no tensor can have", tensorOf(ir.Float, 0, math.MaxInt64).bytes(tensorRaw, nil),
+		"too many elements"},
+	{"more dimensions than any tensor has", tensorOf(ir.Float, make([]int64, 65)...).bytes(tensorRaw, nil),
+		"65 dimensions"},
 	{"external, and no file", externalOf(1), "names no file"},
 	{"no location", externalOf(1, "offset", "0"), "location"},
 	{"empty location", externalOf(1, "location", ""), "location"},
@@ -60,7 +62,8 @@ var badTensors = []struct {
 	{"offset that is not a number", externalOf(1, "location", "w.bin", "offset", "0x10"), "offset"},
 	{"offset beyond 64 bits", externalOf(1, "location", "w.bin", "offset", "99999999999999999999"), "offset"},
 	{"another length than the shape's", externalOf(1, "location", "w.bin", "length", "8"), "length 8"},
-	{"strings outside", tensorOf(ir.String, 1).bytes(tensorExternal, message{}.text(entryKey, "location").text(entryValue, "w.bin")).varint(tensorLocation, 1), "strings"},
+	{"strings outside", tensorOf(ir.String, 1).bytes(tensorExternal,
+		message{}.text(entryKey, "location").text(entryValue, "w.bin")).varint(tensorLocation, 1), "strings"},
 }
 
 func TestBadTensorsAreRefused(t *testing.T) {
@@ -90,39 +93,64 @@ var badModels = []struct {
 	{"an end of a group that never began", []byte{0x0c}, "protobuf"},
 	{"a group that does not end", protowire.AppendTag(modelOf(nil), 999, protowire.StartGroupType), "does not end"},
 	{"graph of another wire type", message{}.varint(modelGraph, 1), "wire type"},
-	{"a length beyond the file", protowire.AppendVarint(protowire.AppendTag(nil, modelGraph, protowire.BytesType), math.MaxInt64), "beyond"},
-	{"a length beyond 63 bits", protowire.AppendVarint(protowire.AppendTag(nil, modelGraph, protowire.BytesType), math.MaxUint64), "beyond"},
-	{"a length beyond its message", modelOf(message{}.bytes(graphNode, protowire.AppendVarint(protowire.AppendTag(nil, nodeName, protowire.BytesType), 1<<30))), "beyond"},
+	{"a length beyond the file", protowire.AppendVarint(protowire.AppendTag(nil, modelGraph, protowire.BytesType),
+		math.MaxInt64), "beyond"},
+	{"a length beyond 63 bits", protowire.AppendVarint(protowire.AppendTag(nil, modelGraph, protowire.BytesType),
+		math.MaxUint64), "beyond"},
+	{"a length beyond its message",
+		modelOf(message{}.bytes(graphNode,
+			protowire.AppendVarint(protowire.AppendTag(nil, nodeName, protowire.BytesType), 1<<30))), "beyond"},
 	{"a varint of eleven bytes", append(message{0x08}, bytes.Repeat([]byte{0xff}, 11)...), "protobuf"},
 	{"a name of 2 MiB", modelOf(message{}.bytes(graphNode, message{}.bytes(nodeName, make([]byte, 2<<20)))), "longer"},
-	{"two inputs of a name", modelOf(message{}.bytes(graphInput, message{}.text(infoName, "x")).bytes(graphInput, message{}.text(infoName, "x"))), `"x"`},
-	{"two parameters of a name", message(modelOf(nil)).bytes(modelFunctions, message{}.text(functionName, "F").text(functionInput, "a").text(functionInput, "a")), `"a"`},
-	{"two initializers of a name", withTensor(tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1)), tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1))), `"w"`},
-	{"a node that reads its output", modelOf(message{}.bytes(graphNode, nodeOf("Relu", []string{"a"}, []string{"a"}))), `its nodes form a cycle: "Relu(a)" → "Relu(a)"`},
-	{"nodes that read each other's outputs", modelOf(cycle()), `graph "g": its nodes form a cycle: "Relu(a)" → "Tanh(b)" → "Relu(a)"`},
-	{"a cycle through a subgraph", modelOf(message{}.bytes(graphNode, nodeOf("Relu", []string{"b"}, []string{"a"})).bytes(graphNode, ifOf("b", message{}.
-		bytes(graphNode, nodeOf("Tanh", []string{"a"}, []string{"c"})).bytes(graphOutput, message{}.text(infoName, "c"))))), `its nodes form a cycle: "Relu(a)" → "If(b)" → "Relu(a)"`},
+	{"two inputs of a name",
+		modelOf(message{}.bytes(graphInput, message{}.text(infoName, "x")).bytes(graphInput, message{}.text(infoName, "x"))),
+		`"x"`},
+	{"two parameters of a name", message(modelOf(nil)).bytes(modelFunctions,
+		message{}.text(functionName, "F").text(functionInput, "a").text(functionInput, "a")), `"a"`},
+	{"two initializers of a name", withTensor(tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1)),
+		tensorOf(ir.Float, 1).bytes(tensorRaw, floats(1))), `"w"`},
+	{"a node that reads its output", modelOf(message{}.bytes(graphNode, nodeOf("Relu", []string{"a"}, []string{"a"}))),
+		`its nodes form a cycle: "Relu(a)" → "Relu(a)"`},
+	{"nodes that read each other's outputs", modelOf(cycle()),
+		`graph "g": its nodes form a cycle: "Relu(a)" → "Tanh(b)" → "Relu(a)"`},
+	{"a cycle through a subgraph",
+		modelOf(message{}.bytes(graphNode, nodeOf("Relu", []string{"b"}, []string{"a"})).bytes(graphNode, ifOf("b", message{}.
+			bytes(graphNode, nodeOf("Tanh", []string{"a"}, []string{"c"})).bytes(graphOutput, message{}.text(infoName, "c"))))),
+		`its nodes form a cycle: "Relu(a)" → "If(b)" → "Relu(a)"`},
 	{"a cycle in a subgraph", modelOf(message{}.bytes(graphNode, ifOf("y", cycle()))), "its nodes form a cycle"},
-	{"a cycle in a function", message(modelOf(nil)).bytes(modelFunctions, append(message{}.text(functionName, "F"), functionNodes(cycle())...)), `function "F": graph "F": its nodes form a cycle`},
-	{"a function that calls itself", message(modelOf(nil)).bytes(modelFunctions, message{}.text(functionName, "F").bytes(functionNode, nodeOf("F", nil, nil))), `function "F" calls itself: "F" → "F"`},
-	{"functions that call each other", message(modelOf(nil)).bytes(modelFunctions, message{}.text(functionName, "F").bytes(functionNode, nodeOf("G", nil, nil))).
-		bytes(modelFunctions, message{}.text(functionName, "G").bytes(functionNode, nodeOf("F", nil, nil))), `"F" → "G" → "F"`},
+	{"a cycle in a function", message(modelOf(nil)).bytes(modelFunctions,
+		append(message{}.text(functionName, "F"), functionNodes(cycle())...)),
+		`function "F": graph "F": its nodes form a cycle`},
+	{"a function that calls itself", message(modelOf(nil)).bytes(modelFunctions,
+		message{}.text(functionName, "F").bytes(functionNode, nodeOf("F", nil, nil))),
+		`function "F" calls itself: "F" → "F"`},
+	{"functions that call each other", message(modelOf(nil)).bytes(modelFunctions,
+		message{}.text(functionName, "F").bytes(functionNode, nodeOf("G", nil, nil))).
+		bytes(modelFunctions, message{}.text(functionName, "G").bytes(functionNode, nodeOf("F", nil, nil))),
+		`"F" → "G" → "F"`},
 	{"functions that expand to 2^30 nodes", doubling(30), "expand to more than"},
 	{"functions nested deeper than 64", doubling(65), "nested deeper"},
-	{"a value of more dimensions than any tensor has", modelOf(message{}.bytes(graphInput, infoOf("x", make([]int64, 65)...))), "more than 64 dimensions"},
+	{"a value of more dimensions than any tensor has",
+		modelOf(message{}.bytes(graphInput, infoOf("x", make([]int64, 65)...))), "more than 64 dimensions"},
 	{"a sparse tensor of 4 TiB", modelOf(message{}.bytes(graphSparse, sparseOf(1<<40))), "expands to 4398046511104 bytes"},
-	{"a sparse tensor of external values", modelOf(message{}.bytes(graphSparse, sparseParts(externalOf(1, "location", "model.onnx", "length", "4"), oneIndex))), "external data"},
-	{"a sparse tensor of external indices", modelOf(message{}.bytes(graphSparse, sparseParts(oneValue, tensorOf(ir.Int64, 1).
-		bytes(tensorExternal, message{}.text(entryKey, "location").text(entryValue, "model.onnx")).
-		bytes(tensorExternal, message{}.text(entryKey, "length").text(entryValue, "8")).varint(tensorLocation, 1)))), "external data"},
+	{"a sparse tensor of external values",
+		modelOf(message{}.bytes(graphSparse, sparseParts(externalOf(1, "location", "model.onnx", "length", "4"), oneIndex))),
+		"external data"},
+	{"a sparse tensor of external indices",
+		modelOf(message{}.bytes(graphSparse, sparseParts(oneValue, tensorOf(ir.Int64, 1).
+			bytes(tensorExternal, message{}.text(entryKey, "location").text(entryValue, "model.onnx")).
+			bytes(tensorExternal, message{}.text(entryKey, "length").text(entryValue, "8")).varint(tensorLocation, 1)))),
+		"external data"},
 	{"graphs in graphs", nestedGraphs(35), "nested"},
 	{"many graphs in graphs", nestedGraphs(5000), "nested"},
-	{"groups in groups", append(bytes.Repeat(protowire.AppendTag(nil, 999, protowire.StartGroupType), 5000), modelOf(nil)...), "nested"},
+	{"groups in groups", append(bytes.Repeat(protowire.AppendTag(nil, 999, protowire.StartGroupType), 5000),
+		modelOf(nil)...), "nested"},
 }
 
 // cycle is a graph of two nodes that read each other's outputs.
 func cycle() message {
-	return message{}.text(graphName, "g").bytes(graphNode, nodeOf("Relu", []string{"b"}, []string{"a"})).bytes(graphNode, nodeOf("Tanh", []string{"a"}, []string{"b"}))
+	return message{}.text(graphName, "g").bytes(graphNode, nodeOf("Relu", []string{"b"}, []string{"a"})).bytes(graphNode,
+		nodeOf("Tanh", []string{"a"}, []string{"b"}))
 }
 
 // functionNodes are the nodes of a graph as those of a function.
@@ -148,7 +176,8 @@ func doubling(n int) []byte {
 	m := message(modelOf(message{}.bytes(graphNode, nodeOf("f0", nil, nil))))
 	for i := range n {
 		call := nodeOf(fmt.Sprintf("f%d", i+1), nil, nil)
-		m = m.bytes(modelFunctions, message{}.text(functionName, fmt.Sprintf("f%d", i)).bytes(functionNode, call).bytes(functionNode, call))
+		m = m.bytes(modelFunctions, message{}.text(functionName, fmt.Sprintf("f%d", i)).bytes(functionNode,
+			call).bytes(functionNode, call))
 	}
 	return m
 }
@@ -219,19 +248,24 @@ var inside = map[string]func(b message) []byte{
 	"node":               inNode,
 	"attribute":          inAttribute,
 	"graph of attribute": func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrG, b)) },
-	"graphs":             func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrGraphs, b)) },
-	"tensor":             func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrT, b)) },
-	"tensors":            func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrTensors, b)) },
-	"sparse tensor":      func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrSparse, b)) },
-	"sparse tensors":     func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrSparses, b)) },
+	"graphs": func(b message) []byte {
+		return inAttribute(message{}.text(attrName, "a").bytes(attrGraphs, b))
+	},
+	"tensor":         func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrT, b)) },
+	"tensors":        func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrTensors, b)) },
+	"sparse tensor":  func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrSparse, b)) },
+	"sparse tensors": func(b message) []byte { return inAttribute(message{}.text(attrName, "a").bytes(attrSparses, b)) },
 	"initializer": func(b message) []byte {
 		return modelOf(message{}.bytes(graphInitializer, append(tensorOf(ir.Float, 0), b...)))
 	},
 	"external data": func(b message) []byte {
-		return modelOf(message{}.bytes(graphInitializer, tensorOf(ir.Float, 1).bytes(tensorExternal, b).varint(tensorLocation, 1)))
+		return modelOf(message{}.bytes(graphInitializer,
+			tensorOf(ir.Float, 1).bytes(tensorExternal, b).varint(tensorLocation, 1)))
 	},
-	"sparse initializer": func(b message) []byte { return modelOf(message{}.bytes(graphSparse, append(sparseOf(4), b...))) },
-	"values":             func(b message) []byte { return modelOf(message{}.bytes(graphSparse, message{}.bytes(sparseValues, b))) },
+	"sparse initializer": func(b message) []byte {
+		return modelOf(message{}.bytes(graphSparse, append(sparseOf(4), b...)))
+	},
+	"values": func(b message) []byte { return modelOf(message{}.bytes(graphSparse, message{}.bytes(sparseValues, b))) },
 	"indices": func(b message) []byte {
 		return modelOf(message{}.bytes(graphSparse, append(sparseOf(4), message{}.bytes(sparseIndices, b)...)))
 	},
@@ -278,7 +312,8 @@ func inFunction(b message) []byte {
 // A message of any kind, and at any depth, is refused if its bytes are no fields.
 func TestMalformedMessagesAreRefused(t *testing.T) {
 	for name, of := range inside {
-		for _, b := range []message{{0x02, 0x00}, {0x0a, 0x05, 'a'}, {0x80}} { // a tag of field 0, a text beyond the end, half a tag
+		// a tag of field 0, a text beyond the end, half a tag
+		for _, b := range []message{{0x02, 0x00}, {0x0a, 0x05, 'a'}, {0x80}} {
 			_, err := decodeBytes(of(b), t.TempDir())
 			if fe := (*FormatError)(nil); !errors.As(err, &fe) {
 				t.Errorf("%s of bytes % x: %v", name, []byte(b), err)

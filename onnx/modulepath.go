@@ -9,7 +9,8 @@ import (
 // model down to the operator. The newer one is a Python list of paths, the older one has "path: class" between slashes.
 const (
 	keyNameScopes = "pkg.torch.onnx.name_scopes" // ['', 'encoder', 'encoder.layer.0', 'linear_1']
-	keyNamespace  = "namespace"                  // : Model/encoder: Encoder/encoder.layer.0: Layer/linear_1: aten.linear.default
+	// for example ": Model/encoder: Encoder/encoder.layer.0: Layer/linear_1: aten.linear.default"
+	keyNamespace = "namespace"
 )
 
 // readModule reads one entry of a node's metadata_props, which is written back from the node's Extra. Metadata that is

@@ -34,7 +34,8 @@ func TestOpenContextStopsAtEveryNodeAndInitializer(t *testing.T) {
 	x := m.Graph.AddValue("x")
 	m.Graph.Inputs = append(m.Graph.Inputs, x)
 	for i := range n {
-		w := m.Graph.AddConst(fmt.Sprint("w", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}}, Source: ir.Floats(1)})
+		w := m.Graph.AddConst(fmt.Sprint("w", i),
+			&ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1}}, Source: ir.Floats(1)})
 		x = m.Graph.Insert(nil, "Add", []*ir.Value{x, w})
 	}
 	m.Graph.AddOutput(x)

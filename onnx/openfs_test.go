@@ -62,7 +62,8 @@ func TestReadHasNoFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var format *FormatError
-	if _, err := Read(bytes.NewReader(data), int64(len(data)), "external"); !errors.As(err, &format) || !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Read(bytes.NewReader(data), int64(len(data)), "external"); !errors.As(err, &format) ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("external data without a folder: got %v", err)
 	}
 }

@@ -110,10 +110,11 @@ func TestLongTypedFieldsDecode(t *testing.T) {
 	}
 	half := protowire.AppendVarint(nil, uint64(values[0]))
 	for name, tensor := range map[string]message{
-		"packed":    tensorOf(ir.Int32, n).bytes(tensorInt32s, packed),
-		"unpacked":  tensorOf(ir.Int32, n).varint(tensorInt32s, values...),
-		"mixed":     tensorOf(ir.Int32, n).varint(tensorInt32s, values[0]).bytes(tensorInt32s, packed[len(half):]),
-		"scattered": tensorOf(ir.Int32).varint(tensorInt32s, values[0]).varint(tensorDims, n).bytes(tensorInt32s, packed[len(half):]),
+		"packed":   tensorOf(ir.Int32, n).bytes(tensorInt32s, packed),
+		"unpacked": tensorOf(ir.Int32, n).varint(tensorInt32s, values...),
+		"mixed":    tensorOf(ir.Int32, n).varint(tensorInt32s, values[0]).bytes(tensorInt32s, packed[len(half):]),
+		"scattered": tensorOf(ir.Int32).varint(tensorInt32s, values[0]).varint(tensorDims, n).bytes(tensorInt32s,
+			packed[len(half):]),
 	} {
 		f := mustOpen(t, writeModel(t, withTensor(tensor)))
 		got, err := readConst(t, f.Model, "w")
@@ -204,14 +205,19 @@ func TestAttributesDecode(t *testing.T) {
 		fields message
 		want   ir.Attr
 	}{
-		"float":            {append(typed(ir.AttrFloat), number(attrF, -1.5)...), ir.Attr{Type: ir.AttrFloat, F: -1.5}},
-		"int":              {typed(ir.AttrInt).varint(attrI, -7), ir.Attr{Type: ir.AttrInt, I: -7}},
-		"string":           {typed(ir.AttrString).text(attrS, "text"), ir.Attr{Type: ir.AttrString, S: "text"}},
-		"floats":           {slices.Concat(typed(ir.AttrFloats), number(attrFloats, 2), number(attrFloats, 3)), ir.Attr{Type: ir.AttrFloats, Floats: []float32{2, 3}}},
-		"packed floats":    {typed(ir.AttrFloats).bytes(attrFloats, floats(2, 3)), ir.Attr{Type: ir.AttrFloats, Floats: []float32{2, 3}}},
-		"ints":             {typed(ir.AttrInts).varint(attrInts, 300, -1), ir.Attr{Type: ir.AttrInts, Ints: []int64{300, -1}}},
-		"packed ints":      {typed(ir.AttrInts).bytes(attrInts, protowire.AppendVarint(protowire.AppendVarint(nil, 300), 5)), ir.Attr{Type: ir.AttrInts, Ints: []int64{300, 5}}},
-		"strings":          {typed(ir.AttrStrings).text(attrStrings, "a").text(attrStrings, ""), ir.Attr{Type: ir.AttrStrings, Strings: []string{"a", ""}}},
+		"float":  {append(typed(ir.AttrFloat), number(attrF, -1.5)...), ir.Attr{Type: ir.AttrFloat, F: -1.5}},
+		"int":    {typed(ir.AttrInt).varint(attrI, -7), ir.Attr{Type: ir.AttrInt, I: -7}},
+		"string": {typed(ir.AttrString).text(attrS, "text"), ir.Attr{Type: ir.AttrString, S: "text"}},
+		"floats": {slices.Concat(typed(ir.AttrFloats), number(attrFloats, 2), number(attrFloats, 3)),
+			ir.Attr{Type: ir.AttrFloats, Floats: []float32{2, 3}}},
+		"packed floats": {typed(ir.AttrFloats).bytes(attrFloats, floats(2, 3)),
+			ir.Attr{Type: ir.AttrFloats, Floats: []float32{2, 3}}},
+		"ints": {typed(ir.AttrInts).varint(attrInts, 300, -1),
+			ir.Attr{Type: ir.AttrInts, Ints: []int64{300, -1}}},
+		"packed ints": {typed(ir.AttrInts).bytes(attrInts, protowire.AppendVarint(protowire.AppendVarint(nil, 300), 5)),
+			ir.Attr{Type: ir.AttrInts, Ints: []int64{300, 5}}},
+		"strings": {typed(ir.AttrStrings).text(attrStrings, "a").text(attrStrings, ""),
+			ir.Attr{Type: ir.AttrStrings, Strings: []string{"a", ""}}},
 		"reference":        {typed(ir.AttrFloat).text(attrRef, "slope"), ir.Attr{Type: ir.AttrFloat, Ref: "slope"}},
 		"type beyond byte": {message{}.varint(attrType, 256+int64(ir.AttrInt)).varint(attrI, 1), ir.Attr{I: 1}},
 	} {
@@ -226,7 +232,8 @@ func TestAttributesDecode(t *testing.T) {
 		}
 		if c.want.Name = "a"; got == nil {
 			t.Errorf("%s: no attribute", name)
-		} else if diff := cmp.Diff(c.want, *got, cmpopts.IgnoreFields(ir.Attr{}, "Extra"), cmpopts.IgnoreUnexported(ir.Attr{})); diff != "" {
+		} else if diff := cmp.Diff(c.want, *got, cmpopts.IgnoreFields(ir.Attr{}, "Extra"),
+			cmpopts.IgnoreUnexported(ir.Attr{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -34,11 +34,14 @@ func TestPayloadsAreKept(t *testing.T) {
 				}
 				return double(ctx, in, out)
 			})
-			_, err = Save(t.Context(), m, path, SaveOptions{Workers: 1, Memory: 1 << 20, External: external, Digest: true, Journal: kept})
+			_, err = Save(t.Context(), m, path, SaveOptions{Workers: 1, Memory: 1 << 20, External: external, Digest: true,
+				Journal: kept})
 			return n.Load(), err
 		}
 		opened := func() *journal.Journal {
-			j, err := journal.New(t.Context(), path, func(context.Context) (journal.Identity, error) { return journal.Identity{}, nil })
+			j, err := journal.New(t.Context(), path, func(context.Context) (journal.Identity, error) {
+				return journal.Identity{}, nil
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +94,9 @@ func TestPayloadsAreKept(t *testing.T) {
 func TestOtherLayoutsAreNotKept(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.onnx")
-	j, err := journal.New(t.Context(), path, func(context.Context) (journal.Identity, error) { return journal.Identity{}, nil })
+	j, err := journal.New(t.Context(), path, func(context.Context) (journal.Identity, error) {
+		return journal.Identity{}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +167,9 @@ func TestDataFilesOfSeveralProcesses(t *testing.T) {
 		for i := range payloads {
 			r := &ir.Recipe{
 				Name: "scaled",
-				In:   []*ir.Tensor{{Spec: ir.Spec{Name: "in", DType: ir.Uint8, Shape: []int64{3000}}, Source: ir.Mem(bytes.Repeat([]byte{byte(i + 1)}, 3000))}},
-				Out:  []ir.Spec{{DType: ir.Uint8, Shape: []int64{1}}, {DType: ir.Uint8, Shape: []int64{2999}}},
+				In: []*ir.Tensor{{Spec: ir.Spec{Name: "in", DType: ir.Uint8, Shape: []int64{3000}},
+					Source: ir.Mem(bytes.Repeat([]byte{byte(i + 1)}, 3000))}},
+				Out: []ir.Spec{{DType: ir.Uint8, Shape: []int64{1}}, {DType: ir.Uint8, Shape: []int64{2999}}},
 				Run: func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
 					computed.Add(1)
 					b := make([]byte, 3000)
@@ -179,7 +185,9 @@ func TestDataFilesOfSeveralProcesses(t *testing.T) {
 				m.Graph.AddOutput(m.Graph.Insert(nil, "Identity", []*ir.Value{m.Graph.AddConst(fmt.Sprintf("s%d_%d", i, j), c)}))
 			}
 		}
-		m.Meta = append(m.Meta, ir.Entry{Key: "late", Value: "....", Late: func(context.Context) (string, error) { return "done", nil }})
+		m.Meta = append(m.Meta, ir.Entry{Key: "late", Value: "....", Late: func(context.Context) (string, error) {
+			return "done", nil
+		}})
 		return Layout(m, name, LayoutOptions{DataFiles: workers})
 	}
 	plain := filepath.Join(t.TempDir(), "m.onnx")
@@ -218,7 +226,8 @@ func TestDataFilesOfSeveralProcesses(t *testing.T) {
 		}
 		if interrupted = lost; lost {
 			g := join(workers)
-			if _, err := planned("m.onnx").Write(t.Context(), path, SaveOptions{Digest: true, Journal: g}); !errors.Is(err, context.Canceled) {
+			if _, err := planned("m.onnx").Write(t.Context(), path, SaveOptions{Digest: true, Journal: g}); !errors.Is(err,
+				context.Canceled) {
 				t.Errorf("error %v", err)
 			}
 			if err := g.Close(); err != nil {

@@ -90,7 +90,8 @@ func refused(t *testing.T, w *conform.Worker, path string) {
 // bothWays saves the model inline, with external data, and the latter inline again.
 func bothWays(t *testing.T, w *conform.Worker, path string) {
 	dir := t.TempDir()
-	inline, outside, back := filepath.Join(dir, "inline.onnx"), filepath.Join(dir, "outside.onnx"), filepath.Join(dir, "back.onnx")
+	inline, outside, back := filepath.Join(dir, "inline.onnx"), filepath.Join(dir, "outside.onnx"),
+		filepath.Join(dir, "back.onnx")
 	o := options(t)
 	f := mustOpen(t, path)
 	mustSave(t, f.Model, inline, o)

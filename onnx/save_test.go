@@ -103,7 +103,8 @@ func TestWrittenIsWhatWasPlanned(t *testing.T) {
 				b := readFile(t, filepath.Join(filepath.Dir(out), w.Name))
 				sum := sha256.Sum256(b)
 				if w.Size != int64(len(b)) || w.SHA256 != hex.EncodeToString(sum[:]) {
-					t.Errorf("%s: %s has %d bytes of digest %x, Written has %d, %s", filepath.Base(path), w.Name, len(b), sum, w.Size, w.SHA256)
+					t.Errorf("%s: %s has %d bytes of digest %x, Written has %d, %s", filepath.Base(path), w.Name, len(b), sum, w.Size,
+						w.SHA256)
 				}
 				size += w.Size
 			}
@@ -448,7 +449,8 @@ func TestStagedModelsHoldRules(t *testing.T) {
 		return errors.Join(err, set.Close())
 	}
 	relu.Producer().Op.Type = "Mish" // of opset 18
-	if err := stage(valid); err == nil || !strings.Contains(err.Error(), "Mish: no operator of the opset that the model imports") {
+	if err := stage(valid); err == nil ||
+		!strings.Contains(err.Error(), "Mish: no operator of the opset that the model imports") {
 		t.Errorf("%v", err)
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {

@@ -142,14 +142,16 @@ func TestMapValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ir.View[float32](a.Items[0]); !slices.Equal(a.Keys.Text, []string{"ham", "spam"}) || !slices.Equal(got, []float32{0.25, 0.75}) {
+	if got := ir.View[float32](a.Items[0]); !slices.Equal(a.Keys.Text, []string{"ham", "spam"}) ||
+		!slices.Equal(got, []float32{0.25, 0.75}) {
 		t.Errorf("keys %q, values %v", a.Keys.Text, got)
 	}
 }
 
 func TestStringsOfAValue(t *testing.T) {
 	long := strings.Repeat("é", maxString)
-	a, err := decodeValue(tensorOf(ir.String, 3).text(tensorStrings, "").text(tensorStrings, "a b").text(tensorStrings, long), TensorValue)
+	a, err := decodeValue(tensorOf(ir.String, 3).text(tensorStrings, "").text(tensorStrings, "a b").text(tensorStrings,
+		long), TensorValue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +175,8 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{"no bytes", nil, TensorValue, "not known"},
 		{"too few strings", tensorOf(ir.String, math.MaxInt32).text(tensorStrings, "a"), TensorValue, "1 items"},
 		{"strings that are numbers", tensorOf(ir.String, 1).varint(tensorStrings, 1), TensorValue, "no string"},
-		{"two values of an optional", message{}.bytes(holdsTensor, tensorOf(ir.Float)).bytes(holdsTensor, tensorOf(ir.Float)), OptionalValue, "no data"},
+		{"two values of an optional", message{}.bytes(holdsTensor, tensorOf(ir.Float)).bytes(holdsTensor, tensorOf(ir.Float)),
+			OptionalValue, "no data"},
 		{"more keys than values", message{}.varint(mapKeys, 1), MapValue, "1 keys"},
 		{"a sparse item", message{}.bytes(holdsSparse, nil), SequenceValue, "sparse"},
 		{"an item that is a number", message{}.varint(holdsTensor, 1), SequenceValue, "wire type"},
@@ -208,7 +211,8 @@ func FuzzDecodeValue(f *testing.F) {
 	seq := message{}.bytes(holdsTensor, one).bytes(holdsTensor, tensorOf(ir.String, 1).text(tensorStrings, "a"))
 	f.Add([]byte(one), uint8(0))
 	f.Add([]byte(seq), uint8(1))
-	f.Add([]byte(message{}.varint(mapKeys, 1).bytes(mapValues, message{}.bytes(holdsTensor, tensorOf(ir.Bool).varint(tensorInt32s, 1)))), uint8(2))
+	f.Add([]byte(message{}.varint(mapKeys, 1).bytes(mapValues,
+		message{}.bytes(holdsTensor, tensorOf(ir.Bool).varint(tensorInt32s, 1)))), uint8(2))
 	f.Add([]byte(message{}.bytes(holdsSequence, seq)), uint8(3))
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8) {
 		a, err := decodeValue(b, ValueKind(kind%4))

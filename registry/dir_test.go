@@ -54,7 +54,8 @@ func TestDirOfOtherContent(t *testing.T) {
 	if err != nil || len(entries) != 1 {
 		t.Errorf("left: %v, %v", entries, err)
 	}
-	if _, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registry.Options{Overwrite: true}); err != nil {
+	if _, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"),
+		registry.Options{Overwrite: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -84,37 +85,48 @@ func TestDirOfAPrivateModel(t *testing.T) {
 // A folder can be pushed to if it is one, or can be made; a list has its only model.
 func TestFoldersThatCanBePushedTo(t *testing.T) {
 	dir := registrytest.Written(t, map[string]string{"file": "x", "sub/x": ""})
-	for name, want := range map[string]bool{"": true, "sub": true, "new/below/new": true, "file": false, "file/below": false} {
+	for name, want := range map[string]bool{"": true, "sub": true, "new/below/new": true, "file": false,
+		"file/below": false} {
 		for _, scheme := range []string{"dir:", "hf:"} {
-			if err := registry.Check(t.Context(), registrytest.Parse(t, scheme+filepath.Join(dir, name)), registrytest.Quick); (err == nil) != want {
+			if err := registry.Check(t.Context(), registrytest.Parse(t, scheme+filepath.Join(dir, name)),
+				registrytest.Quick); (err == nil) != want {
 				t.Errorf("%s%s: %v", scheme, name, err)
 			}
 		}
 	}
 	mlp := registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx"))
-	for models, want := range map[string]string{"a.onnx": "", "a.onnx b.onnx": "the folder has 2 ONNX models, not one", "a.txt": "the folder has 0 ONNX models"} {
+	for models, want := range map[string]string{"a.onnx": "", "a.onnx b.onnx": "the folder has 2 ONNX models, not one",
+		"a.txt": "the folder has 0 ONNX models"} {
 		files := map[string]string{}
 		for _, name := range strings.Fields(models) {
 			files[name] = mlp
 		}
 		l, err := registry.List(t.Context(), registrytest.Parse(t, "dir:"+registrytest.Written(t, files)), registrytest.Quick)
-		if want == "" && (err != nil || registrytest.Names(l.Files) != "model:a.onnx") || want != "" && (!registrytest.IsA[*registry.ReferenceError](err) || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || registrytest.Names(l.Files) != "model:a.onnx") ||
+			want != "" && (!registrytest.IsA[*registry.ReferenceError](err) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v", models, err)
 		}
 	}
-	if _, err := registry.List(t.Context(), registrytest.Parse(t, "dir:"+filepath.Join(dir, "none")), registrytest.Quick); !errors.Is(err, os.ErrNotExist) {
+	if _, err := registry.List(t.Context(), registrytest.Parse(t, "dir:"+filepath.Join(dir, "none")),
+		registrytest.Quick); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := registry.List(t.Context(), registrytest.Parse(t, "dir:"+registrytest.Written(t, map[string]string{"x.onnx": "none"})), registrytest.Quick); err == nil {
+	if _, err := registry.List(t.Context(),
+		registrytest.Parse(t, "dir:"+registrytest.Written(t, map[string]string{"x.onnx": "none"})),
+		registrytest.Quick); err == nil {
 		t.Error("what is no model is listed")
 	}
-	if _, err := registry.Move(t.Context(), registrytest.Parse(t, "dir:"+dir), "x", registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
+	if _, err := registry.Move(t.Context(), registrytest.Parse(t, "dir:"+dir), "x",
+		registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 		t.Errorf("a folder has tags: %v", err)
 	}
-	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "dir:"+dir), &registry.Artifact{}, registrytest.Quick); err == nil {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "dir:"+dir), &registry.Artifact{},
+		registrytest.Quick); err == nil {
 		t.Error("an artifact without a model is pushed")
 	}
-	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "dir:"+dir), &registry.Artifact{Files: []registry.File{{Name: "m.onnx", Path: filepath.Join(dir, "none"), Role: registry.Model, SHA256: registrytest.Sum(nil)}}}, registrytest.Quick); err == nil {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "dir:"+dir),
+		&registry.Artifact{Files: []registry.File{{Name: "m.onnx", Path: filepath.Join(dir, "none"), Role: registry.Model,
+			SHA256: registrytest.Sum(nil)}}}, registrytest.Quick); err == nil {
 		t.Error("a file that is missing is pushed")
 	}
 }

@@ -163,7 +163,9 @@ func (h *hub) files(ctx context.Context) error {
 		case f.Role == Model:
 			f.Name = hubFolder + "/" + name
 		case c >= 0 && name != model.Name:
-			if f, err = h.made(ctx, hubFolder+"/"+report.Stem(name)+companions[c].suffix, f.Role, func(w io.Writer) error { return h.write(w, companions[c].suffix, r) }); err != nil {
+			if f, err = h.made(ctx, hubFolder+"/"+report.Stem(name)+companions[c].suffix, f.Role, func(w io.Writer) error {
+				return h.write(w, companions[c].suffix, r)
+			}); err != nil {
 				return err
 			}
 		default:

@@ -22,7 +22,8 @@ func compressed(t *testing.T, fixture, output string) *registry.Artifact {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), output)
 	_, err := job.Run(t.Context(), job.Options{
-		Input: filepath.Join("..", "fixtures", fixture), Output: model, Steps: []pass.Options{&quantize.WeightInt8{}}, Digest: true, Errors: true,
+		Input: filepath.Join("..", "fixtures", fixture), Output: model, Steps: []pass.Options{&quantize.WeightInt8{}},
+		Digest: true, Errors: true,
 		Reports: []string{"json", "md", "html", "cyclonedx"},
 	})
 	if err != nil {
@@ -54,7 +55,8 @@ func TestHubOfAModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"README.md", "onnx/model.cdx.json", "onnx/model.onnx", "onnx/model.report.json", "onnx/model.report.md"}
+	want := []string{"README.md", "onnx/model.cdx.json", "onnx/model.onnx", "onnx/model.report.json",
+		"onnx/model.report.md"}
 	if got := sortedNames(p.Files); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -63,17 +65,21 @@ func TestHubOfAModel(t *testing.T) {
 		t.Errorf("uploaded are %q, %v", uploaded, err)
 	}
 	direct := compressed(t, "mlp.onnx", "model.onnx")
-	direct.Files = slices.DeleteFunc(direct.Files, func(f registry.File) bool { return f.Role == registry.BOM }) // it has no base model
+	// it has no base model
+	direct.Files = slices.DeleteFunc(direct.Files, func(f registry.File) bool { return f.Role == registry.BOM })
 	for _, f := range direct.Files {
-		if f.Role != registry.ReportPage && registrytest.Read(t, f.Path) != registrytest.Read(t, filepath.Join(ref.Name, "onnx", f.Name)) {
+		if f.Role != registry.ReportPage &&
+			registrytest.Read(t, f.Path) != registrytest.Read(t, filepath.Join(ref.Name, "onnx", f.Name)) {
 			t.Errorf("%s differs from that of a run with this output", f.Name)
 		}
 	}
-	if text := registrytest.Read(t, filepath.Join(ref.Name, "README.md")); !strings.Contains(text, `InferenceSession("onnx/model.onnx")`) {
+	if text := registrytest.Read(t, filepath.Join(ref.Name, "README.md")); !strings.Contains(text,
+		`InferenceSession("onnx/model.onnx")`) {
 		t.Errorf("the card does not load the model from its path in the repository: %s", text)
 	}
 	card, err := w.ModelCard(registrytest.Read(t, filepath.Join(ref.Name, "README.md")))
-	if err != nil || card.BaseModel != "owner/name" || card.Relation != "quantized" || card.PipelineTag != "image-classification" {
+	if err != nil || card.BaseModel != "owner/name" || card.Relation != "quantized" ||
+		card.PipelineTag != "image-classification" {
 		t.Errorf("%+v, %v", card, err)
 	}
 	if s, err := registry.List(t.Context(), ref, o); err != nil || len(s.Files) != len(want)-1 {
@@ -94,7 +100,8 @@ func TestHubKeepsNames(t *testing.T) {
 	for _, c := range []struct{ fixture, output, want string }{
 		{"external.onnx", "e.onnx", "README.md onnx/e.onnx onnx/e.onnx.data onnx/e.report.json onnx/e.report.md"},
 		{"mlp.onnx", "model_q4.onnx", "README.md onnx/model_q4.onnx onnx/model_q4.report.json onnx/model_q4.report.md"},
-		{"mlp.onnx", "signed.onnx", "README.md onnx/signed.onnx onnx/signed.report.json onnx/signed.report.md onnx/signed.sig"},
+		{"mlp.onnx", "signed.onnx",
+			"README.md onnx/signed.onnx onnx/signed.report.json onnx/signed.report.md onnx/signed.sig"},
 	} {
 		a := compressed(t, c.fixture, c.output)
 		a.Files = slices.DeleteFunc(a.Files, func(f registry.File) bool { return f.Role == registry.BOM })
@@ -119,7 +126,8 @@ func TestHubKeepsNames(t *testing.T) {
 		if got := strings.Join(sortedNames(p.Files), " "); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.output, got, c.want)
 		}
-		if text := registrytest.Read(t, filepath.Join(to, "README.md")); !strings.HasPrefix(text, "---\nbase_model: a/b\nbase_model_relation: quantized\n") {
+		if text := registrytest.Read(t, filepath.Join(to, "README.md")); !strings.HasPrefix(text,
+			"---\nbase_model: a/b\nbase_model_relation: quantized\n") {
 			t.Errorf("%s: %.200s", c.output, text)
 		}
 	}
@@ -129,8 +137,10 @@ func TestHubKeepsNames(t *testing.T) {
 // variants. What is hidden, the source's card, and what else is next to the models is left out.
 func TestHubOfVariants(t *testing.T) {
 	dir := registrytest.Written(t, map[string]string{
-		"config.json": "{}", "tokenizer/vocab.txt": "a", "tokenizer/README.md": "of the tokenizer", ".gitattributes": "", ".git/config": "", "tokenizer/.cache/x": "", "README.md": "of the source",
-		"onnx/model.onnx": registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "onnx/notes.txt": "", "onnx/model.card.md": "text",
+		"config.json": "{}", "tokenizer/vocab.txt": "a", "tokenizer/README.md": "of the tokenizer", ".gitattributes": "",
+		".git/config": "", "tokenizer/.cache/x": "", "README.md": "of the source",
+		"onnx/model.onnx": registrytest.Read(t, filepath.Join("..", "fixtures", "mlp.onnx")), "onnx/notes.txt": "",
+		"onnx/model.card.md": "text",
 	})
 	source := filepath.Join(dir, "onnx", "model.onnx")
 	var variants []string
@@ -138,20 +148,23 @@ func TestHubOfVariants(t *testing.T) {
 		path := filepath.Join(dir, "onnx", name)
 		variants = append(variants, path)
 		if _, err := job.Run(t.Context(), job.Options{
-			Input: source, Output: path, Steps: []pass.Options{&quantize.WeightInt8{ReduceRange: i == 1}}, Digest: true, Errors: true, Reports: []string{"json", "html"},
+			Input: source, Output: path, Steps: []pass.Options{&quantize.WeightInt8{ReduceRange: i == 1}}, Digest: true,
+			Errors: true, Reports: []string{"json", "html"},
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	to := t.TempDir()
 	push := func(dir string, variants []string) (*registry.Pushed, error) {
-		return registry.PushVariants(t.Context(), registrytest.Parse(t, "hf:"+to), dir, []string{source}, variants, registry.Options{Card: report.Card{BaseModel: "a/b", DTypes: []string{"q8", "q4"}}})
+		return registry.PushVariants(t.Context(), registrytest.Parse(t, "hf:"+to), dir, []string{source}, variants,
+			registry.Options{Card: report.Card{BaseModel: "a/b", DTypes: []string{"q8", "q4"}}})
 	}
 	p, err := push(dir, variants)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"README.md", "config.json", "onnx/model.onnx", "onnx/model_q4.onnx", "onnx/model_q4.report.json", "onnx/model_q8.onnx", "onnx/model_q8.report.json", "tokenizer/README.md", "tokenizer/vocab.txt"}
+	want := []string{"README.md", "config.json", "onnx/model.onnx", "onnx/model_q4.onnx", "onnx/model_q4.report.json",
+		"onnx/model_q8.onnx", "onnx/model_q8.report.json", "tokenizer/README.md", "tokenizer/vocab.txt"}
 	if got := sortedNames(p.Files); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -161,7 +174,8 @@ func TestHubOfVariants(t *testing.T) {
 		}
 	}
 	card := registrytest.Read(t, filepath.Join(to, "README.md"))
-	for _, part := range []string{"base_model: a/b\n", "| `model_q8.onnx` | `q8` |", "| `model_q4.onnx` | `q4` |", "`onnx/model_q4.onnx`"} {
+	for _, part := range []string{"base_model: a/b\n", "| `model_q8.onnx` | `q8` |", "| `model_q4.onnx` | `q4` |",
+		"`onnx/model_q4.onnx`"} {
 		if !strings.Contains(card, part) {
 			t.Errorf("the card has no %s: %s", part, card)
 		}
@@ -193,8 +207,10 @@ func TestHubOnAFullDisk(t *testing.T) {
 		}
 		to := registrytest.Parse(t, "hf:"+t.TempDir())
 		_, one := registry.Push(t.Context(), to, a, registry.Options{})
-		_, variants := registry.PushVariants(t.Context(), to, t.TempDir(), nil, []string{model.Path}, registry.Options{Overwrite: true})
-		if missing != errors.Is(one, os.ErrNotExist) || missing != errors.Is(variants, os.ErrNotExist) || !missing && errors.Join(one, variants) != nil {
+		_, variants := registry.PushVariants(t.Context(), to, t.TempDir(), nil, []string{model.Path},
+			registry.Options{Overwrite: true})
+		if missing != errors.Is(one, os.ErrNotExist) || missing != errors.Is(variants, os.ErrNotExist) ||
+			!missing && errors.Join(one, variants) != nil {
 			t.Errorf("got %v, %v", one, variants)
 		}
 		if left, err := os.ReadDir(temporary); len(left) > 0 || missing != errors.Is(err, os.ErrNotExist) {
@@ -206,17 +222,23 @@ func TestHubOnAFullDisk(t *testing.T) {
 func TestHubRequiresAReport(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "new")
 	var content *registry.ContentError
-	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "hf:"+to), registrytest.Fixture(t, "mlp"), registry.Options{}); !errors.As(err, &content) || !strings.Contains(err.Error(), "without a report (NAME.report.json) there is no model card") {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "hf:"+to), registrytest.Fixture(t, "mlp"),
+		registry.Options{}); !errors.As(err, &content) ||
+		!strings.Contains(err.Error(), "without a report (NAME.report.json) there is no model card") {
 		t.Errorf("got %v", err)
 	}
 	// The report of a result of several files has no form for a model of another name.
 	a := registrytest.Fixture(t, "mlp")
-	report := registry.File{Name: "mlp.report.json", Path: filepath.Join(registrytest.Written(t, map[string]string{"r": `{"schema_version": 3, "source": {"files": [{"name": "s"}]}, "result": {"files": [{"name": "a"}, {"name": "b"}]}}`}), "r"), Role: registry.ReportJSON}
+	report := registry.File{Name: "mlp.report.json",
+		Path: filepath.Join(registrytest.Written(t,
+			map[string]string{"r": `{"schema_version": 3, "source": {"files": [{"name": "s"}]}, "result": {"files": [{"name": "a"}, {"name": "b"}]}}`}), "r"), Role: registry.ReportJSON}
 	a.Files = append(a.Files, report)
-	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "hf:"+to), a, registry.Options{}); err == nil || !strings.Contains(err.Error(), "has no other name") || len(registrytest.Visible(t, to)) > 0 {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "hf:"+to), a, registry.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "has no other name") || len(registrytest.Visible(t, to)) > 0 {
 		t.Errorf("got %v", err)
 	}
-	if _, err := registry.PushVariants(t.Context(), registrytest.Parse(t, "dir:"+to), "", nil, nil, registry.Options{}); err == nil {
+	if _, err := registry.PushVariants(t.Context(), registrytest.Parse(t, "dir:"+to), "", nil, nil,
+		registry.Options{}); err == nil {
 		t.Error("variants in a folder of another kind")
 	}
 	if _, err := registry.List(t.Context(), registrytest.Parse(t, "hf:"+t.TempDir()), registry.Options{}); err == nil {

@@ -66,9 +66,12 @@ func TestRegister(t *testing.T) {
 func TestEachKindIsDocumented(t *testing.T) {
 	_, err := registry.Parse("model.onnx")
 	for _, c := range []struct{ where, text, before string }{
-		{"the table of docs/guide/registry.md", registrytest.Read(t, filepath.Join("..", "docs", "guide", "registry.md")), "\n| `"},
-		{"mcompress push --help", registrytest.Read(t, filepath.Join("..", "cmd", "mcompress", "testdata", "help", "push.txt")), "\n  "},
-		{"mcompress pull --help", registrytest.Read(t, filepath.Join("..", "cmd", "mcompress", "testdata", "help", "pull.txt")), "\n  "},
+		{"the table of docs/guide/registry.md", registrytest.Read(t, filepath.Join("..", "docs", "guide", "registry.md")),
+			"\n| `"},
+		{"mcompress push --help", registrytest.Read(t,
+			filepath.Join("..", "cmd", "mcompress", "testdata", "help", "push.txt")), "\n  "},
+		{"mcompress pull --help", registrytest.Read(t,
+			filepath.Join("..", "cmd", "mcompress", "testdata", "help", "pull.txt")), "\n  "},
 		{"the error of Parse", err.Error(), " "},
 	} {
 		for _, scheme := range registry.Schemes() {

@@ -45,7 +45,9 @@ func checkName(name string) error {
 		return errors.New("a file without a name")
 	case len(name) > 1024:
 		return errors.New("longer than 1024 bytes")
-	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == 0xfffd || strings.ContainsRune(`\:*?"<>|`, r) }):
+	case strings.ContainsFunc(name, func(r rune) bool {
+		return r < ' ' || r == 0x7f || r == 0xfffd || strings.ContainsRune(`\:*?"<>|`, r)
+	}):
 		return errors.New(`a character that is not portable: control characters and \ : * ? " < > |`)
 	}
 	for _, element := range strings.Split(name, "/") {

@@ -23,7 +23,8 @@ func TestParse(t *testing.T) {
 		"s3://bucket/x": "use oci://",
 		"dir:":          "the path of a folder is missing",
 	} {
-		if _, err := registry.Parse(text); !registrytest.IsA[*registry.ReferenceError](err) || !strings.Contains(err.Error(), want) {
+		if _, err := registry.Parse(text); !registrytest.IsA[*registry.ReferenceError](err) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
 	}

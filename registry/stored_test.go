@@ -25,19 +25,21 @@ func TestStoredContentIsVerified(t *testing.T) {
 		"longer":  append(bytes.Clone(content), '.'),
 		"empty":   nil,
 	} {
-		s := registry.NewStored(registry.Reference{}, nil, func(context.Context, registry.File, int64) (io.ReadCloser, int64, error) {
-			return io.NopCloser(bytes.NewReader(served)), 0, nil
-		})
+		s := registry.NewStored(registry.Reference{}, nil,
+			func(context.Context, registry.File, int64) (io.ReadCloser, int64, error) {
+				return io.NopCloser(bytes.NewReader(served)), 0, nil
+			})
 		var wrong *registry.ContentError
 		got, err := s.Read(t.Context(), f, 100)
 		if right := name == "same"; right && (err != nil || !bytes.Equal(got, content)) || !right && !errors.As(err, &wrong) {
 			t.Errorf("%s: read %q, %v", name, got, err)
 		}
 	}
-	s := registry.NewStored(registry.Reference{}, nil, func(context.Context, registry.File, int64) (io.ReadCloser, int64, error) {
-		t.Error("a file above the limit is opened")
-		return nil, 0, io.EOF
-	})
+	s := registry.NewStored(registry.Reference{}, nil,
+		func(context.Context, registry.File, int64) (io.ReadCloser, int64, error) {
+			t.Error("a file above the limit is opened")
+			return nil, 0, io.EOF
+		})
 	var large *registry.ContentError
 	if _, err := s.Read(t.Context(), f, f.Size-1); !errors.As(err, &large) {
 		t.Errorf("a file above the limit: %v", err)

@@ -10,8 +10,9 @@ import (
 // A Baseline is the figures of an earlier result, such as the model that is deployed, which gates compare a result
 // with.
 type Baseline struct {
-	Name    string          `json:"name"`                      // of its report, or the reference of a registry
-	None    bool            `json:"none,omitempty"`            // there is none yet: gates relative to it are not evaluated, and the rest is empty
+	Name string `json:"name"` // of its report, or the reference of a registry
+	// there is none yet: gates relative to it are not evaluated, and the rest is empty
+	None    bool            `json:"none,omitempty"`
 	Digest  string          `json:"digest,omitempty"`          // of its report
 	Source  string          `json:"source_sha256,omitempty"`   // of its source
 	Bytes   int64           `json:"bytes"`                     // of its files
@@ -101,7 +102,8 @@ func baselineRules() []rule {
 			atMost:   true,
 			relative: true,
 			kind:     OnOutputs,
-			doc:      "maximum drop of --metric, --evaluator or else accuracy below --baseline, a `number` in its unit, on the same samples",
+			doc: "maximum drop of --metric, --evaluator or else accuracy below --baseline, a `number` in its unit, on " +
+				"the same samples",
 		},
 		{
 			name:     "max-baseline-latency-ratio",
@@ -110,7 +112,8 @@ func baselineRules() []rule {
 			atMost:   true,
 			relative: true,
 			kind:     OnTime,
-			doc:      "maximum time of a run divided by that of --baseline, a `factor`; both relative to the source if it is the same",
+			doc: "maximum time of a run divided by that of --baseline, a `factor`; both relative to the source if it is " +
+				"the same",
 		},
 	}
 }

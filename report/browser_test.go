@@ -18,7 +18,8 @@ const injection = `<img src=x onerror=alert(1)><script>document.title="broken"</
 func samplePages(t *testing.T) map[string]func(io.Writer) error {
 	t.Helper()
 	build := func(m *ir.Model, v *verification.Result, gates ...Limit) *Report {
-		j := job{model: m, methods: []*pass.Method{halving, rounding}, in: Input{Errors: true, Verification: v, Gates: gates, Environment: Observe(2)()}}
+		j := job{model: m, methods: []*pass.Method{halving, rounding},
+			in: Input{Errors: true, Verification: v, Gates: gates, Environment: Observe(2)()}}
 		return j.build(t)
 	}
 	measured := layered(40, node)
@@ -26,13 +27,15 @@ func samplePages(t *testing.T) map[string]func(io.Writer) error {
 	named := layered(12, func(i int) string { return fmt.Sprint(injection, i) })
 	hostile := build(network(weight(injection, []int64{2, 2}, 0, 1, 2, 3.5)), named, Limit{"min-sqnr", 20})
 	hostile.Search = chosen()
-	hostile.Training = []pass.Training{{Method: injection, Loss: []pass.Point{{Step: 1, Y: 2}, {Step: 2, Y: 1}}, Steps: 2, Samples: 9, TrainingMemory: pass.TrainingMemory{Why: []string{injection}}}}
+	hostile.Training = []pass.Training{{Method: injection, Loss: []pass.Point{{Step: 1, Y: 2}, {Step: 2, Y: 1}}, Steps: 2,
+		Samples: 9, TrainingMemory: pass.TrainingMemory{Why: []string{injection}}}}
 	hostile.Recipe.Text = injection
 	memory := nodesOf(t, 12, 5, func(i int) string { return injection })
 	memory.Model = injection
 	return map[string]func(io.Writer) error{
-		"passed":   build(many(), layered(2, node), Limit{"min-ratio", 1}).HTML,
-		"failed":   build(wide(20), measured, Limit{"max-latency-ratio", 1.2}, Limit{"min-cosine", 0.999}, Limit{"require-coverage", 0.5}).HTML,
+		"passed": build(many(), layered(2, node), Limit{"min-ratio", 1}).HTML,
+		"failed": build(wide(20), measured, Limit{"max-latency-ratio", 1.2}, Limit{"min-cosine", 0.999},
+			Limit{"require-coverage", 0.5}).HTML,
 		"no gates": build(many(), nil).HTML,
 		"random":   build(many(), layered(2, node), Limit{"min-agreement", 0}).HTML,
 		"hostile":  hostile.HTML,
@@ -46,7 +49,8 @@ func samplePages(t *testing.T) map[string]func(io.Writer) error {
 func wide(n int) *ir.Model {
 	var ws []*ir.Tensor
 	for i := range n {
-		ws = append(ws, weight(fmt.Sprintf("encoder.layer.%d.attention.dense_%d.weight", i/8, i%8), []int64{2, 2}, 0, 1, 1+0.003*float32(i%100), -3))
+		ws = append(ws, weight(fmt.Sprintf("encoder.layer.%d.attention.dense_%d.weight", i/8, i%8), []int64{2, 2}, 0, 1,
+			1+0.003*float32(i%100), -3))
 	}
 	return network(ws...)
 }
@@ -54,7 +58,8 @@ func wide(n int) *ir.Model {
 func TestInABrowser(t *testing.T) {
 	b := openBrowser(t)
 	for name, test := range map[string]func(*testing.T, *browser){
-		"pages": pagesInABrowser, "policy": policyRefusesEverythingElse, "keyboard": tablesAreUsedByKeyboard, "no scripts": pageWithoutScripts, "long table": longTableIsFilteredAndSorted,
+		"pages": pagesInABrowser, "policy": policyRefusesEverythingElse, "keyboard": tablesAreUsedByKeyboard,
+		"no scripts": pageWithoutScripts, "long table": longTableIsFilteredAndSorted,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, &browser{t, b.session}) })
 	}
@@ -161,7 +166,8 @@ func tablesAreUsedByKeyboard(t *testing.T, b *browser) {
 		t.Errorf("the last row is %q, want %q", down[len(down)-1], up[0])
 	}
 	var sorted []string
-	if b.eval(`return [...document.querySelectorAll("#weights th[aria-sort]")].map((th) => th.innerText + th.ariaSort)`, &sorted); len(sorted) != 1 || !strings.HasPrefix(sorted[0], "Weight") || !strings.HasSuffix(sorted[0], "descending") {
+	if b.eval(`return [...document.querySelectorAll("#weights th[aria-sort]")].map((th) => th.innerText + th.ariaSort)`,
+		&sorted); len(sorted) != 1 || !strings.HasPrefix(sorted[0], "Weight") || !strings.HasSuffix(sorted[0], "descending") {
 		t.Errorf("sorted columns: %q", sorted)
 	}
 
@@ -177,7 +183,8 @@ func tablesAreUsedByKeyboard(t *testing.T, b *browser) {
 func pageWithoutScripts(t *testing.T, b *browser) {
 	b.tools("Emulation.setScriptExecutionDisabled", map[string]any{"value": true}, nil)
 	b.open((&job{model: wide(320), methods: []*pass.Method{rounding}, in: Input{Errors: true}}).build(t).HTML)
-	b.tools("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil) // only new pages have scripts again
+	// only new pages have scripts again
+	b.tools("Emulation.setScriptExecutionDisabled", map[string]any{"value": false}, nil)
 	var rows, controls int
 	b.eval(`return document.querySelectorAll("#weights tbody tr").length`, &rows)
 	b.eval(`return [...document.querySelectorAll("button, input")].filter((e) => e.checkVisibility()).length`, &controls)

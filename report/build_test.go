@@ -158,8 +158,10 @@ func TestBuildEstimatesFoldedMemory(t *testing.T) {
 	w := weight("w", []int64{1 << 20, 2}, make([]float32, 2<<20)...)
 	r := (&job{model: network(w), methods: []*pass.Method{rounding}}).build(t)
 	held, resident, peak := r.Totals.LoadedBytes, r.Totals.RuntimeBytes, r.Totals.RuntimePeak
-	if held.Before != held.After || resident.Before <= held.Before || resident.After <= resident.Before || peak.After <= resident.After {
-		t.Errorf("constants %v, resident %v, peak %v: want more than the constants, and most where the weight is folded", held, resident, peak)
+	if held.Before != held.After || resident.Before <= held.Before || resident.After <= resident.Before ||
+		peak.After <= resident.After {
+		t.Errorf("constants %v, resident %v, peak %v: want more than the constants, and most where the weight is folded",
+			held, resident, peak)
 	}
 	if note := r.MemoryNote(); !strings.Contains(note, "cast-mul") {
 		t.Errorf("the note names no form: %q", note)
@@ -235,7 +237,8 @@ func TestBuildPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !plan.Result.Planned || !reflect.DeepEqual(plan.Weights, written.Weights) || !reflect.DeepEqual(plan.Ledger, written.Ledger) {
+		if !plan.Result.Planned || !reflect.DeepEqual(plan.Weights, written.Weights) ||
+			!reflect.DeepEqual(plan.Ledger, written.Ledger) {
 			t.Errorf("%d steps: planned %+v, written %+v", len(methods), plan.Weights, written.Weights)
 		}
 		plan.Totals.FileBytes, plan.Totals.Ratio = written.Totals.FileBytes, written.Totals.Ratio
@@ -280,7 +283,8 @@ func TestBuildCountsOriginalsOfChangedWeights(t *testing.T) {
 }
 
 func TestBuildCountsSharedPayloadsOnce(t *testing.T) {
-	in := (&job{model: network(odd(), weight("tied", []int64{2, 2}, 0, 1.5, -2.25, 4)), methods: []*pass.Method{rounding}}).input(t)
+	in := (&job{model: network(odd(), weight("tied", []int64{2, 2}, 0, 1.5, -2.25, 4)),
+		methods: []*pass.Method{rounding}}).input(t)
 	in.Rows[1].SharedWith, in.Rows[1].After = "w", in.Rows[0].After
 	r, err := Build(t.Context(), in)
 	if err != nil {
@@ -326,7 +330,8 @@ func TestBuildCountsSelectedWeights(t *testing.T) {
 
 func TestBuildOmitsNaN(t *testing.T) {
 	nan := float32(math.NaN())
-	r := (&job{model: network(weight("w", []int64{2, 2}, nan, 1, 2, 3)), methods: []*pass.Method{packing}, in: Input{Errors: true}}).build(t)
+	r := (&job{model: network(weight("w", []int64{2, 2}, nan, 1, 2, 3)), methods: []*pass.Method{packing},
+		in: Input{Errors: true}}).build(t)
 	e := find(t, r, "w").Error
 	if !e.Exact || e.SQNR != nil || e.Cosine != nil || e.Max != nil {
 		t.Errorf("kept bit for bit: got %+v", e)

@@ -323,7 +323,8 @@ func (c Card) usage(m *markdown, reports []*Report) {
 		m.code(
 			"js",
 			fmt.Sprintf(
-				"import { pipeline } from \"@huggingface/transformers\";\n\nconst run = await pipeline(%q, \"OWNER/NAME\", { dtype: %q });",
+				"import { pipeline } from \"@huggingface/transformers\";\n\nconst run = await pipeline(%q, \"OWNER/NAME\", { "+
+					"dtype: %q });",
 				c.PipelineTag,
 				c.DTypes[0],
 			),
@@ -333,7 +334,8 @@ func (c Card) usage(m *markdown, reports []*Report) {
 	m.code(
 		"python",
 		fmt.Sprintf(
-			"import onnxruntime\n\nsession = onnxruntime.InferenceSession(%s)\nprint([(i.name, i.type, i.shape) for i in session.get_inputs()])\noutputs = session.run(None, inputs)",
+			"import onnxruntime\n\nsession = onnxruntime.InferenceSession(%s)\nprint([(i.name, i.type, i.shape) for i in "+
+				"session.get_inputs()])\noutputs = session.run(None, inputs)",
 			literal(name),
 		),
 	)

@@ -12,7 +12,8 @@ import (
 // evaluated is a verification on samples from a file of the given name.
 func evaluated(name string) *verification.Result {
 	v := layered(3, node)
-	v.Data = &verification.Data{Name: name, Samples: 500, Batch: 16, SHA256: "5a5d" + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab"}
+	v.Data = &verification.Data{Name: name, Samples: 500, Batch: 16,
+		SHA256: "5a5d" + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab"}
 	v.Metric = &verification.Metric{Name: "f1:average=macro", Before: num(0.95), After: num(0.925), HigherIsBetter: true}
 	return v
 }
@@ -21,27 +22,32 @@ func evaluated(name string) *verification.Result {
 func cards(t *testing.T) map[string]func() (Card, []*Report) {
 	build := func(w string, methods []*pass.Method, v *verification.Result) *Report {
 		return (&job{model: network(weight(w, []int64{2, 2}, 0, 1.5, -2.25, 4)), methods: methods, in: Input{
-			Errors: true, Verification: v, Tool: "mcompress", Version: "v1.2.3", Recipe: &Recipe{SHA256: "ab", Text: "steps:\n- rounding: {}\n"},
+			Errors: true, Verification: v, Tool: "mcompress", Version: "v1.2.3",
+			Recipe: &Recipe{SHA256: "ab", Text: "steps:\n- rounding: {}\n"},
 		}}).build(t)
 	}
 	return map[string]func() (Card, []*Report){
 		"card.md": func() (Card, []*Report) {
-			return Card{BaseModel: "owner/model", PipelineTag: "image-classification"}, []*Report{build("w", []*pass.Method{rounding}, evaluated("digits_test.npz"))}
+			return Card{BaseModel: "owner/model", PipelineTag: "image-classification"},
+				[]*Report{build("w", []*pass.Method{rounding}, evaluated("digits_test.npz"))}
 		},
 		"card-random.md": func() (Card, []*Report) {
 			return Card{}, []*Report{build("w", []*pass.Method{rounding}, layered(3, node))}
 		},
 		"card-variants.md": func() (Card, []*Report) {
-			return Card{BaseModel: "owner/model", PipelineTag: "text-classification", Library: "transformers.js", Title: "model", Folder: "onnx", DTypes: []string{"q8", "fp16"}}, []*Report{
-				build("w", []*pass.Method{rounding}, evaluated("digits_test.npz")), build("w", []*pass.Method{halving}, evaluated("digits_test.npz")),
-			}
+			return Card{BaseModel: "owner/model", PipelineTag: "text-classification", Library: "transformers.js", Title: "model",
+					Folder: "onnx", DTypes: []string{"q8", "fp16"}}, []*Report{
+					build("w", []*pass.Method{rounding}, evaluated("digits_test.npz")),
+					build("w", []*pass.Method{halving}, evaluated("digits_test.npz")),
+				}
 		},
 		"card-hostile.md": func() (Card, []*Report) {
 			v := evaluated(hostile + "\n---\n: {}")
 			v.Outputs[0].Name = hostile
 			v.Metric.Name = "'x\": [*a, &b]\n# "
 			r := build("w", []*pass.Method{rounding}, v)
-			r.Result.Files[0].Name, r.Source.Files[0].Name, r.Tool.Version, r.Recipe.Text = hostile+"\n---\n.onnx", hostile, "<b>", "```\n---\n# x\n"
+			r.Result.Files[0].Name, r.Source.Files[0].Name, r.Tool.Version, r.Recipe.Text = hostile+"\n---\n.onnx", hostile,
+				"<b>", "```\n---\n# x\n"
 			r.Hints = []string{hostile}
 			return Card{Title: "- [x]: " + hostile + "\n---\n"}, []*Report{r}
 		},
@@ -62,7 +68,8 @@ func TestCard(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.BaseModel != card.BaseModel || got.PipelineTag != card.PipelineTag || (got.Relation == "quantized") != (card.BaseModel != "") {
+			if got.BaseModel != card.BaseModel || got.PipelineTag != card.PipelineTag ||
+				(got.Relation == "quantized") != (card.BaseModel != "") {
 				t.Errorf("read as %+v", got)
 			}
 			if want := len(card.evaluations(reports)) > 0; want != (len(got.Results) > 0) {
@@ -97,7 +104,8 @@ func TestRelationToTheBaseModel(t *testing.T) {
 }
 
 func TestCardOfNamesThatTheHubCannotHave(t *testing.T) {
-	for _, c := range []Card{{BaseModel: "a/b/c"}, {BaseModel: "../x"}, {BaseModel: "a b"}, {BaseModel: "x\ny"}, {BaseModel: "https://example.org/x"}, {PipelineTag: "Image Classification"}, {PipelineTag: "x\ny"}} {
+	for _, c := range []Card{{BaseModel: "a/b/c"}, {BaseModel: "../x"}, {BaseModel: "a b"}, {BaseModel: "x\ny"},
+		{BaseModel: "https://example.org/x"}, {PipelineTag: "Image Classification"}, {PipelineTag: "x\ny"}} {
 		if err := c.Check(); err == nil {
 			t.Errorf("%+v: no error", c)
 		}

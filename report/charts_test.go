@@ -46,7 +46,8 @@ func TestLayerAxisNamesFewLayers(t *testing.T) {
 	if !few.slanted || few.max != 2 || len(few.ticks) != 2 || few.ticks[1].label != "b" || few.ticks[1].at != 1.5 {
 		t.Errorf("axis of two layers: %+v", few)
 	}
-	if many := layerAxis(make([]verification.Layer, maxNamed+1)); many.slanted || many.max != maxNamed+1 || !strings.HasPrefix(many.ticks[0].label, "layer") {
+	if many := layerAxis(make([]verification.Layer, maxNamed+1)); many.slanted || many.max != maxNamed+1 ||
+		!strings.HasPrefix(many.ticks[0].label, "layer") {
 		t.Errorf("axis of many layers: %+v", many)
 	}
 }
@@ -62,7 +63,8 @@ func TestErrorsOfWeights(t *testing.T) {
 		{Tensor: "exact too", Figures: Figures{Error: &Error{Exact: true}}},
 	}}
 	f, c := errorByLayer(r)
-	if want := []string{"bad", "good"}; !slices.Equal(c.labels, want) || !slices.Equal(c.series[0].values, []float64{0, 50}) {
+	if want := []string{"bad", "good"}; !slices.Equal(c.labels, want) ||
+		!slices.Equal(c.series[0].values, []float64{0, 50}) {
 		t.Errorf("bars %q of %v, want %q of 0 and 50", c.labels, c.series[0].values, want)
 	}
 	if !strings.HasSuffix(f.Note, "Not shown: 2 exact.") {

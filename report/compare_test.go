@@ -78,7 +78,8 @@ func TestCompareAgreesWithPlainSums(t *testing.T) {
 			if float64(*f.Error.Max) != most {
 				t.Errorf("%d of %s: largest error %v, want %v", n, dt, *f.Error.Max, most)
 			}
-			if err2 > 0 && !near(f.Error.SQNR, 10*math.Log10(ref2/err2)) || got2 > 0 && !near(f.Error.Cosine, dot/math.Sqrt(ref2*got2)) {
+			if err2 > 0 && !near(f.Error.SQNR, 10*math.Log10(ref2/err2)) ||
+				got2 > 0 && !near(f.Error.Cosine, dot/math.Sqrt(ref2*got2)) {
 				t.Errorf("%d of %s: got %+v", n, dt, *f.Error)
 			}
 		}
@@ -113,7 +114,8 @@ func TestCompareExact(t *testing.T) {
 }
 
 func weightOf(dt ir.DType, bits uint64) *ir.Tensor {
-	return &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: []int64{1}}, Source: ir.Mem(binary.LittleEndian.AppendUint64(nil, bits))}
+	return &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: []int64{1}},
+		Source: ir.Mem(binary.LittleEndian.AppendUint64(nil, bits))}
 }
 
 func TestCompareCountsNegativeZeroAsZero(t *testing.T) {
@@ -135,7 +137,8 @@ func TestCompareWithAnyChunks(t *testing.T) {
 	for _, chunk := range []int{1 << 10, 4093, 3 << 20} {
 		r := &ir.Recipe{Name: "chunks", In: []*ir.Tensor{whole}, Out: []ir.Spec{whole.Spec}}
 		r.Run = func(_ context.Context, rs []io.ReaderAt, ws []io.Writer) error {
-			_, err := io.CopyBuffer(struct{ io.Writer }{ws[0]}, struct{ io.Reader }{io.NewSectionReader(rs[0], 0, whole.Bytes())}, make([]byte, chunk))
+			_, err := io.CopyBuffer(struct{ io.Writer }{ws[0]},
+				struct{ io.Reader }{io.NewSectionReader(rs[0], 0, whole.Bytes())}, make([]byte, chunk))
 			return err
 		}
 		got := figuresOf(t, ref, r.Derive()[0])
@@ -148,7 +151,8 @@ func TestCompareWithAnyChunks(t *testing.T) {
 func TestCompareReportsShortPayloads(t *testing.T) {
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	short := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Span{R: bytes.NewReader(make([]byte, 9))}}
+	short := &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}},
+		Source: ir.Span{R: bytes.NewReader(make([]byte, 9))}}
 	whole := weight("", []int64{4}, 1, 2, 3, 4)
 	for _, p := range []pair{{short, whole}, {whole, short}} {
 		if _, err := compare(t.Context(), e, p, nil); err == nil {

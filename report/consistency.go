@@ -80,7 +80,8 @@ func (r *Report) inconsistency(g Gate) string {
 			rule.unit.show(*g.Value),
 			rule.unit.show(*want.Value),
 		)
-	case math.Abs(*g.Value-g.Bound) > gateRounding*max(1, math.Abs(g.Bound)) && (*g.Value > g.Bound == rule.atMost) == g.Held:
+	case math.Abs(*g.Value-g.Bound) > gateRounding*max(1, math.Abs(g.Bound)) &&
+		(*g.Value > g.Bound == rule.atMost) == g.Held:
 		return fmt.Sprintf(
 			"recorded as %s with %s against the bound %s",
 			g.class(),

@@ -32,9 +32,11 @@ func TestInconsistencies(t *testing.T) {
 	}
 	other := 25.0
 	for want, edit := range map[string]func(*Report){
-		"totals.file_bytes":                           func(r *Report) { r.Totals.FileBytes.After++ },
-		"totals.ratio":                                func(r *Report) { r.Totals.Ratio += 0.0001 },
-		"the reference t.onnx is none":                func(r *Report) { r.Reference = &Side{Files: []File{{Name: "t.onnx"}}} },
+		"totals.file_bytes": func(r *Report) { r.Totals.FileBytes.After++ },
+		"totals.ratio":      func(r *Report) { r.Totals.Ratio += 0.0001 },
+		"the reference t.onnx is none": func(r *Report) {
+			r.Reference = &Side{Files: []File{{Name: "t.onnx"}}}
+		},
 		"coverage is":                                 func(r *Report) { r.Weights = r.Weights[:0] },
 		"the verdict is ":                             func(r *Report) { r.Verdict.Evidence = "real data" },
 		"gate min-ratio: recorded as failed":          func(r *Report) { r.Gates[0].Held = false },
@@ -44,7 +46,9 @@ func TestInconsistencies(t *testing.T) {
 		"gate min-sqnr: recorded as without a value":  func(r *Report) { r.Gates[3].Value = nil },
 		"gate min-cosines: not known to this version": func(r *Report) { r.Gates[3].Name = "min-cosines" },
 		"gate finite: not recorded, output":           func(r *Report) { r.Verification.Outputs[0].Errors.Lost = 3 },
-		"gate finite: recorded, but":                  func(r *Report) { r.Gates = append(r.Gates, Gate{Name: "finite", Reason: "lost"}) },
+		"gate finite: recorded, but": func(r *Report) {
+			r.Gates = append(r.Gates, Gate{Name: "finite", Reason: "lost"})
+		},
 	} {
 		r := build()
 		edit(r)
@@ -56,7 +60,9 @@ func TestInconsistencies(t *testing.T) {
 
 // The gate that nobody asked for is consistent in the report of a result that fails it.
 func TestFiniteGateIsConsistent(t *testing.T) {
-	in := Input{Errors: true, Verification: &verification.Result{Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{Elements: 8, NonFinite: 3, Lost: 3}}}}}
+	in := Input{Errors: true,
+		Verification: &verification.Result{Outputs: []verification.Output{{Name: "y",
+			Errors: &verification.Errors{Elements: 8, NonFinite: 3, Lost: 3}}}}}
 	r := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: in}).build(t)
 	var b bytes.Buffer
 	if err := r.JSON(&b); err != nil {

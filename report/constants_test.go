@@ -54,9 +54,12 @@ func TestConstantsOfOneExpressionAreFollowedLinearly(t *testing.T) {
 func TestDenseWeightsOfIndicesHaveTheTypeOfTheWeight(t *testing.T) {
 	m := ir.NewModel()
 	g := m.Graph
-	at := g.AddConst("indices", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{3, 100}}, Source: ir.Mem(make([]byte, 300))})
-	entries := g.AddConst("codebook", &ir.Tensor{Spec: ir.Spec{DType: ir.Float16, Shape: []int64{2}}, Source: ir.Mem(make([]byte, 4))})
-	g.AddOutput(g.Insert(nil, "Gather", []*ir.Value{entries, g.Insert(nil, "Cast", []*ir.Value{at}, ir.IntAttr("to", int64(ir.Int32)))}))
+	at := g.AddConst("indices", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: []int64{3, 100}},
+		Source: ir.Mem(make([]byte, 300))})
+	entries := g.AddConst("codebook", &ir.Tensor{Spec: ir.Spec{DType: ir.Float16, Shape: []int64{2}},
+		Source: ir.Mem(make([]byte, 4))})
+	g.AddOutput(g.Insert(nil, "Gather",
+		[]*ir.Value{entries, g.Insert(nil, "Cast", []*ir.Value{at}, ir.IntAttr("to", int64(ir.Int32)))}))
 	for weight, want := range map[ir.DType]int64{ir.Float16: 600, ir.Float: 1200, ir.Double: 2400} {
 		before := &ir.Tensor{Spec: ir.Spec{DType: weight, Shape: []int64{300}}}
 		if got := newConstants(m).folding(at).dense(before); got != want {

@@ -28,7 +28,8 @@ func (r *Report) CycloneDX(w io.Writer, card Card) error {
 	}
 	m := materials{r, card}
 	b := bom{
-		Schema: "http://cyclonedx.org/schema/bom-1.7.schema.json", Format: "CycloneDX", Spec: "1.7", Serial: serialNumber(sum), Version: 1,
+		Schema: "http://cyclonedx.org/schema/bom-1.7.schema.json", Format: "CycloneDX", Spec: "1.7",
+		Serial: serialNumber(sum), Version: 1,
 		Components: m.data(),
 	}
 	b.Metadata.Tools.Components = []component{{Type: "application", Name: r.Tool.Name, Version: r.Tool.Version}}

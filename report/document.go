@@ -51,9 +51,11 @@ func hashSource(text string) string {
 // execute writes the page of a template with its data, which embeds a document.
 func execute(w io.Writer, text string, data any) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr, "cosine": cosine, "maxError": maxError, "sparsity": sparsity,
+		"visible": visible, "size": size, "shape": shape, "comma": count, "sqnr": sqnr, "cosine": cosine,
+		"maxError": maxError, "sparsity": sparsity,
 		"times": times, "rows": rows, "omitted": omitted, "join": joined, "plural": plural, "short": short,
-		"kept": Weight.kept, "named": pass.Named, "measure": MeasureName, "targetHead": targetHead, "targetChoice": targetChoice, "removedText": RemovedText, "configText": ConfigText,
+		"kept": Weight.kept, "named": pass.Named, "measure": MeasureName, "targetHead": targetHead,
+		"targetChoice": targetChoice, "removedText": RemovedText, "configText": ConfigText,
 	}).Parse(headText + text)
 	if err != nil {
 		return err

@@ -160,7 +160,8 @@ func (m *image) scaleOf(t *testing.T, vertical bool, value func(string) (float64
 			continue
 		}
 		for _, text := range m.labels {
-			on, along := text.anchor == "end" && text.at.X < l.points[0].X && math.Abs(text.at.Y-0.35*text.size-l.points[0].Y) < 0.02, l.points[0].Y
+			on, along := text.anchor == "end" && text.at.X < l.points[0].X &&
+				math.Abs(text.at.Y-0.35*text.size-l.points[0].Y) < 0.02, l.points[0].Y
 			if vertical {
 				on, along = text.anchor == "middle" && math.Abs(text.at.X-l.points[0].X) < 0.02, l.points[0].X
 			}
@@ -357,7 +358,8 @@ func TestDotsAreAtTheirValues(t *testing.T) {
 	for i := range sqnrs {
 		layers = append(layers, verification.Layer{Value: node(i), Errors: verification.Errors{Elements: 1, SQNR: &sqnrs[i]}})
 	}
-	trained := pass.Training{Steps: 30, Loss: []pass.Point{{Step: 1, Y: 2.5}, {Step: 30, Y: 0.5}}, ValidationLoss: []pass.Point{{Step: 10, Y: 1.25}, {Step: 30, Y: 0.75}}}
+	trained := pass.Training{Steps: 30, Loss: []pass.Point{{Step: 1, Y: 2.5}, {Step: 30, Y: 0.5}},
+		ValidationLoss: []pass.Point{{Step: 10, Y: 1.25}, {Step: 30, Y: 0.75}}}
 	var trials []pass.Trial
 	for i := range sqnrs {
 		trials = append(trials, pass.Trial{Bytes: int64(1000 * (i + 2)), SQNR: &sqnrs[i]})
@@ -403,7 +405,8 @@ func TestShortFormsOfNames(t *testing.T) {
 	for most := 3; most <= n+1; most++ {
 		got := shorten(name, most)
 		head, tail, cut := strings.Cut(got, "…")
-		if !strings.HasPrefix(name, head) || !strings.HasSuffix(name, tail) || cut != (most < n) || len([]rune(got)) != min(most, n) {
+		if !strings.HasPrefix(name, head) || !strings.HasSuffix(name, tail) || cut != (most < n) ||
+			len([]rune(got)) != min(most, n) {
 			t.Errorf("in %d characters: %q", most, got)
 		}
 	}

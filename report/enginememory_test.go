@@ -16,10 +16,12 @@ import (
 // The engine keeps sparse weights sparse, which ONNX Runtime expands: the report has the bytes that a session adds to
 // the heap, and a plan of sparse forms, which reads no weights, is close to them.
 func TestEngineMemory(t *testing.T) {
-	for steps, fraction := range map[string]float64{"l1 amount=0.9|delta": 0.25, "l1 amount=0.9|coo": 0.25, "float16": 1.1} {
+	for steps, fraction := range map[string]float64{"l1 amount=0.9|delta": 0.25, "l1 amount=0.9|coo": 0.25,
+		"float16": 1.1} {
 		out := filepath.Join(t.TempDir(), "out.onnx")
 		r, err := job.Run(context.Background(), job.Options{
-			Input: filepath.Join("..", "fixtures", "mlp.onnx"), Output: out, Steps: pipeline(t, steps), Version: "test", Workers: 2, Memory: 64 << 20, Verify: &job.Verification{},
+			Input: filepath.Join("..", "fixtures", "mlp.onnx"), Output: out, Steps: pipeline(t, steps), Version: "test",
+			Workers: 2, Memory: 64 << 20, Verify: &job.Verification{},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +31,8 @@ func TestEngineMemory(t *testing.T) {
 			t.Fatalf("%s: no bytes", steps)
 		}
 		if float64(got.After) > fraction*float64(got.Before) || dense.After < dense.Before*9/10 {
-			t.Errorf("%s: %d → %d bytes in the engine, %d → %d in ONNX Runtime", steps, got.Before, got.After, dense.Before, dense.After)
+			t.Errorf("%s: %d → %d bytes in the engine, %d → %d in ONNX Runtime", steps, got.Before, got.After, dense.Before,
+				dense.After)
 		}
 		if heap := float64(heapOf(t, out)); math.Abs(heap-float64(got.After)) > 0.1*float64(got.After)+32<<10 {
 			t.Errorf("%s: %d bytes, the heap grows by %.0f", steps, got.After, heap)
@@ -38,7 +41,8 @@ func TestEngineMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x := float64(plan.Held.Bytes); math.Abs(x-float64(got.After)) > 0.25*float64(got.After) { // gaps of delta have escapes, which are not stored
+		// gaps of delta have escapes, which are not stored
+		if x := float64(plan.Held.Bytes); math.Abs(x-float64(got.After)) > 0.25*float64(got.After) {
 			t.Errorf("%s: %d bytes, %.0f planned", steps, got.After, x)
 		}
 		agrees(t, steps+" planned", plan.ORT, dense.After)

@@ -35,20 +35,22 @@ type TrainingTime struct {
 	Compute          float64 `json:"compute_seconds"`
 	Evaluate         float64 `json:"evaluate_seconds"`
 	Save             float64 `json:"save_seconds"` // of checkpoints
-	Workers          int     `json:"workers"`      // worker threads: fewer than those of the program where a memory budget does not suffice for all
-	Loading          Loading `json:"loading"`
+	// worker threads: fewer than those of the program where a memory budget does not suffice for all
+	Workers int     `json:"workers"`
+	Loading Loading `json:"loading"`
 }
 
 // A Loading is the speed of data loading for training steps.
 type Loading struct {
 	Samples          int64   `json:"samples"`            // that were loaded
 	SamplesPerSecond float64 `json:"samples_per_second"` // if loading never waits for a step
-	BytesPerSecond   float64 `json:"bytes_per_second"`   // read from files, decompressed; if loading never waits for a step
-	Read             float64 `json:"read_seconds"`
-	Decode           float64 `json:"decode_seconds"`  // with conversion, the sum of all loaders
-	Augment          float64 `json:"augment_seconds"` // the sum of all loaders
-	Wait             float64 `json:"wait_seconds"`    // for steps
-	Loaders          int     `json:"loaders"`
+	// read from files, decompressed; if loading never waits for a step
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	Read           float64 `json:"read_seconds"`
+	Decode         float64 `json:"decode_seconds"`  // with conversion, the sum of all loaders
+	Augment        float64 `json:"augment_seconds"` // the sum of all loaders
+	Wait           float64 `json:"wait_seconds"`    // for steps
+	Loaders        int     `json:"loaders"`
 
 	Bottleneck pass.Bottleneck `json:"bottleneck"` // of training: steps, reading, loaders
 }
@@ -58,7 +60,8 @@ func TimeOf(p pass.Progress) TrainingTime {
 	return TrainingTime{
 		Method: p.Method, Steps: p.Ran, Samples: p.Samples,
 		Seconds: round(p.StepTime().Seconds(), 6), SamplesPerSecond: round(p.SamplesPerSecond(), 1),
-		Wait: round(p.Wait.Seconds(), 3), Compute: round(p.Compute.Seconds(), 3), Evaluate: round(p.Evaluate.Seconds(), 3), Save: round(p.Save.Seconds(), 3),
+		Wait: round(p.Wait.Seconds(), 3), Compute: round(p.Compute.Seconds(), 3),
+		Evaluate: round(p.Evaluate.Seconds(), 3), Save: round(p.Save.Seconds(), 3),
 		Workers: p.Workers, Loading: loadingOf(p),
 	}
 }
@@ -66,8 +69,9 @@ func TimeOf(p pass.Progress) TrainingTime {
 func loadingOf(p pass.Progress) Loading {
 	l := p.Loading
 	return Loading{
-		Samples: l.Samples, SamplesPerSecond: round(l.SamplesPerSecond(), 1), BytesPerSecond: round(l.BytesPerSecond(), 0), Loaders: l.Loaders,
-		Read: round(l.Read.Seconds(), 6), Decode: round(l.Decode.Seconds(), 6), Augment: round(l.Augment.Seconds(), 6), Wait: round(l.Idle.Seconds(), 3),
+		Samples: l.Samples, SamplesPerSecond: round(l.SamplesPerSecond(), 1), BytesPerSecond: round(l.BytesPerSecond(), 0),
+		Loaders: l.Loaders, Read: round(l.Read.Seconds(), 6), Decode: round(l.Decode.Seconds(), 6),
+		Augment: round(l.Augment.Seconds(), 6), Wait: round(l.Idle.Seconds(), 3),
 		Bottleneck: p.Bottleneck(),
 	}
 }

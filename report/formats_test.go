@@ -23,17 +23,22 @@ import (
 
 // documented are reports for documents of other formats, by the names of their golden files.
 func documented(t *testing.T) map[string]*Report {
-	plain := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: evaluated("digits_test.npz"), Gates: []Limit{{"min-ratio", 0.5}, {"max-accuracy-drop", 0.01}}}}).build(t)
+	plain := (&job{model: network(odd()), methods: []*pass.Method{rounding},
+		in: Input{Errors: true, Verification: evaluated("digits_test.npz"),
+			Gates: []Limit{{"min-ratio", 0.5}, {"max-accuracy-drop", 0.01}}}}).build(t)
 	plain.Recipe.Inputs = []RecipeInput{{"digits_train.npz", strings.Repeat("5a", 32)}, {"teacher.onnx", ""}}
 	plain.Result.Files = append(plain.Result.Files, File{"net small.data", 12, strings.Repeat("6b", 32)})
 	plain.Hints = []string{"needs ONNX Runtime 1.20"}
-	random := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Verification: layered(3, node)}}).build(t)
+	random := (&job{model: network(odd()), methods: []*pass.Method{rounding},
+		in: Input{Verification: layered(3, node)}}).build(t)
 	bare := (&job{model: network(odd()), methods: []*pass.Method{rounding}}).build(t)
 	bare.Recipe, bare.Digest = nil, ""
 	v := evaluated(hostile)
 	v.Outputs[0].Name, v.Metric.Name = hostile, hostile
-	strange := (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: v}}).build(t)
-	strange.Source.Files[0].Name, strange.Result.Files[0].Name, strange.Recipe.Text = hostile, "a:b \xff%zz"+hostile, hostile
+	strange := (&job{model: network(odd()), methods: []*pass.Method{rounding},
+		in: Input{Errors: true, Verification: v}}).build(t)
+	strange.Source.Files[0].Name, strange.Result.Files[0].Name, strange.Recipe.Text = hostile, "a:b \xff%zz"+hostile,
+		hostile
 	strange.Recipe.Inputs = []RecipeInput{{hostile, strings.Repeat("5a", 32)}}
 	return map[string]*Report{"plain": plain, "random": random, "bare": bare, "hostile": strange}
 }
@@ -47,7 +52,8 @@ func withoutDigests(t *testing.T, r *Report, text []byte) []byte {
 	}
 	sum = cmp.Or(r.Digest, sum)
 	file := sha256.Sum256(written(t, r.JSON))
-	return []byte(strings.NewReplacer(sum, "DIGEST", serialNumber(sum), "SERIAL", hex.EncodeToString(file[:]), "SHA-256 OF THE JSON FORM").Replace(string(text)))
+	return []byte(strings.NewReplacer(sum, "DIGEST", serialNumber(sum), "SERIAL", hex.EncodeToString(file[:]),
+		"SHA-256 OF THE JSON FORM").Replace(string(text)))
 }
 
 func written(t *testing.T, write func(io.Writer) error) []byte {
@@ -74,7 +80,8 @@ func TestCycloneDX(t *testing.T) {
 		// The library would write the same: it has read every property, and no other order is more canonical than its
 		// own.
 		library := written(t, func(w io.Writer) error {
-			return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(&bom, cdx.SpecVersion1_7)
+			return cdx.NewBOMEncoder(w, cdx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(&bom,
+				cdx.SpecVersion1_7)
 		})
 		if diff := gocmp.Diff(string(library), string(got)); diff != "" && name != "hostile" { // whose name is no UTF-8
 			t.Errorf("%s: cyclonedx-go writes (-) another document (+):\n%s", name, diff)
@@ -129,7 +136,8 @@ func TestBuildTypeIsDocumented(t *testing.T) {
 	}
 	_, anchor, _ := strings.Cut(BuildType, "docs/guide/evidence.md#")
 	heading := "### Build type: compression v1\n"
-	if got := strings.ToLower(strings.NewReplacer("### ", "", ":", "", " ", "-", "\n", "").Replace(heading)); got != anchor || !strings.Contains(string(page), heading) {
+	if got := strings.ToLower(strings.NewReplacer("### ", "", ":", "", " ", "-", "\n",
+		"").Replace(heading)); got != anchor || !strings.Contains(string(page), heading) {
 		t.Errorf("the page has no heading %q for %s", heading, anchor)
 	}
 }

@@ -26,8 +26,9 @@ type Gate struct {
 	Value  *float64 `json:"value,omitempty"`  // absent where it is infinite or not known
 	Reason string   `json:"reason,omitempty"` // why there is no value
 	Held   bool     `json:"held"`
-	Open   bool     `json:"open,omitempty"`  // not evaluated, as nothing was written that could be run, or as there is no baseline
-	First  bool     `json:"first,omitempty"` // not evaluated, as there is no baseline yet: the result is the first one
+	// not evaluated, as nothing was written that could be run, or as there is no baseline
+	Open  bool `json:"open,omitempty"`
+	First bool `json:"first,omitempty"` // not evaluated, as there is no baseline yet: the result is the first one
 }
 
 // A rule is all that is known of a gate: the table rules has one for each, and nothing else lists gates.

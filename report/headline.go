@@ -30,7 +30,8 @@ type Headline struct {
 func headline(r *Report) Headline {
 	h := Headline{
 		Digest: r.Digest, Source: firstFile(r.before()), Result: firstFile(r.Result),
-		Methods: methodText(r), Verdict: r.Verdict, FileBytes: r.Totals.FileBytes, Ratio: r.Totals.Ratio, RuntimeBytes: r.Totals.RuntimeBytes, Coverage: r.Coverage.Fraction,
+		Methods: methodText(r), Verdict: r.Verdict, FileBytes: r.Totals.FileBytes, Ratio: r.Totals.Ratio,
+		RuntimeBytes: r.Totals.RuntimeBytes, Coverage: r.Coverage.Fraction,
 	}
 	if v := r.Verification; v != nil {
 		h.Data, h.Accuracy, h.Metric, h.Latency = v.Data, v.Accuracy, v.Metric, v.Latency
@@ -160,7 +161,8 @@ func (h *Headline) metric() cell {
 	if h.Metric == nil || h.Metric.After == nil {
 		return cell{}
 	}
-	return cell{Text: visible(h.Metric.Name) + " " + fmt.Sprintf("%.4g", *h.Metric.After), Small: h.Metric.Text(), Exact: fmt.Sprint(*h.Metric.After)}
+	return cell{Text: visible(h.Metric.Name) + " " + fmt.Sprintf("%.4g", *h.Metric.After), Small: h.Metric.Text(),
+		Exact: fmt.Sprint(*h.Metric.After)}
 }
 
 // sqnr is the SQNR of the worst output.

@@ -25,7 +25,8 @@ func (h Histogram) naive(xs []float32) []int64 {
 // The counts are those of the bins, whatever the order and the blocks of the elements.
 func TestHistogramsCountEveryFiniteElement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		xs := rapid.SliceOf(rapid.OneOf(rapid.Float32(), rapid.Float32Range(-2, 2), rapid.SampledFrom([]float32{0, 1, -1, float32(math.NaN()), float32(math.Inf(-1))}))).Draw(t, "xs")
+		xs := rapid.SliceOf(rapid.OneOf(rapid.Float32(), rapid.Float32Range(-2, 2),
+			rapid.SampledFrom([]float32{0, 1, -1, float32(math.NaN()), float32(math.Inf(-1))}))).Draw(t, "xs")
 		b := &binner{}
 		b.add(xs)
 		h := b.histogram()
@@ -65,7 +66,8 @@ func TestHistogramsOfTheWorstWeights(t *testing.T) {
 	r := j.build(t)
 	valid(t, r)
 	if len(r.Histograms) != maxHistograms || r.Histograms[0].Tensor != r.worst().Tensor {
-		t.Fatalf("got %d histograms, the first of %q, want %d and %q", len(r.Histograms), r.Histograms[0].Tensor, maxHistograms, r.worst().Tensor)
+		t.Fatalf("got %d histograms, the first of %q, want %d and %q", len(r.Histograms), r.Histograms[0].Tensor,
+			maxHistograms, r.worst().Tensor)
 	}
 	for _, h := range r.Histograms {
 		for name, of := range map[string]Histogram{"before": h.Before, "after": h.After, "error": h.Error} {

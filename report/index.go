@@ -69,7 +69,8 @@ func (c *Counts) Add(result string, sizes *Change) {
 	}
 	c.Models++
 	*map[string]*int{
-		Written: &c.Written, Planned: &c.Planned, UpToDate: &c.UpToDate, Rejected: &c.Rejected, Failed: &c.Failed, Missing: &c.Missing, Invalid: &c.Invalid,
+		Written: &c.Written, Planned: &c.Planned, UpToDate: &c.UpToDate, Rejected: &c.Rejected, Failed: &c.Failed,
+		Missing: &c.Missing, Invalid: &c.Invalid,
 	}[result]++
 	if sizes != nil {
 		c.BytesBefore += sizes.Before

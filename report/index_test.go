@@ -20,8 +20,10 @@ func indexOf(t *testing.T, n int) *Index {
 	x, plain := &Index{}, verified(t, nil)
 	for i := range n {
 		sqnr, agreement := 12+float64((i*7919)%400)/10, 0.9+float64(i%10)/100
-		v := &verification.Result{Backend: "embedded", Data: &verification.Data{Samples: 9, Batch: 1, Name: "d.npz", SHA256: strings.Repeat("a", 64)},
-			Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{SQNR: &sqnr, Elements: 9}, Agreement: &agreement}}}
+		v := &verification.Result{Backend: "embedded",
+			Data: &verification.Data{Samples: 9, Batch: 1, Name: "d.npz", SHA256: strings.Repeat("a", 64)},
+			Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{SQNR: &sqnr, Elements: 9},
+				Agreement: &agreement}}}
 		r := *plain
 		r.Verification = v
 		var err error
@@ -46,8 +48,11 @@ func indexOf(t *testing.T, n int) *Index {
 	x.Entries = append(x.Entries, unlisted,
 		Entry{Model: "bad.onnx", Status: Failed, ExitCode: 4, Error: "bad.onnx: offset 0: not a valid protobuf message"},
 		Entry{Model: "gone.onnx", Status: Missing},
-		Entry{Model: "signs.onnx", Status: Invalid, Error: "the report is not valid", Report: "a b%20c#d?e" + JSONSuffix, Page: "a b%20c#d?e.report.html"},
-		Entry{Model: "javascript:" + injection, Status: Invalid, Error: "the report was changed after it was written: " + hostile, Report: "javascript:" + injection + JSONSuffix, Page: "javascript:" + injection + ".report.html"},
+		Entry{Model: "signs.onnx", Status: Invalid, Error: "the report is not valid", Report: "a b%20c#d?e" + JSONSuffix,
+			Page: "a b%20c#d?e.report.html"},
+		Entry{Model: "javascript:" + injection, Status: Invalid,
+			Error: "the report was changed after it was written: " + hostile, Report: "javascript:" + injection + JSONSuffix,
+			Page: "javascript:" + injection + ".report.html"},
 	)
 	x.Sort()
 	return x
@@ -80,8 +85,10 @@ func TestIndexOrdersWhatHasNoSQNR(t *testing.T) {
 	num := func(x float64) *float64 { return &x }
 	x := &Index{}
 	for name, o := range map[string]*verification.Output{
-		"a": {Errors: &verification.Errors{NonFinite: 1, Elements: 2}}, "b": {Errors: &verification.Errors{SQNR: num(90), Elements: 2}}, "c": nil,
-		"d": {Agreement: num(0.5)}, "e": {Agreement: num(0.75)}, "f": {Errors: &verification.Errors{Exact: true, Elements: 2}},
+		"a": {Errors: &verification.Errors{NonFinite: 1, Elements: 2}},
+		"b": {Errors: &verification.Errors{SQNR: num(90), Elements: 2}}, "c": nil,
+		"d": {Agreement: num(0.5)}, "e": {Agreement: num(0.75)},
+		"f": {Errors: &verification.Errors{Exact: true, Elements: 2}},
 	} {
 		x.Entries = append(x.Entries, Entry{Model: name, Status: Written, Headline: &Headline{Output: o}})
 	}
@@ -111,7 +118,8 @@ func TestIndexTotals(t *testing.T) {
 		}
 	}
 	want := IndexTotals{
-		Counts:       Counts{Models: 404, Written: 400 - rejected, Rejected: rejected, Failed: 1, Missing: 1, Invalid: 2, Unlisted: 1, BytesBefore: sizes.Before, BytesAfter: sizes.After},
+		Counts: Counts{Models: 404, Written: 400 - rejected, Rejected: rejected, Failed: 1, Missing: 1, Invalid: 2,
+			Unlisted: 1, BytesBefore: sizes.Before, BytesAfter: sizes.After},
 		RuntimeBytes: runtime, Ratio: round(float64(sizes.Before)/float64(sizes.After), 4),
 	}
 	if x.Totals != want || rejected == 0 {
@@ -142,7 +150,8 @@ func TestIndexKeepsTheSchema(t *testing.T) {
 		if lines := strings.Count(b.String(), "\n"); lines != len(x.Entries)+3 {
 			t.Errorf("%d lines for %d entries", lines, len(x.Entries))
 		}
-		for _, c := range []struct{ old, new string }{{`"status":"written"`, `"status":"done"`}, {`"written":`, `"made":`}, {`"schema_version":1`, `"schema_version":2`}, {`"failed_gates"`, `"gates"`}} {
+		for _, c := range []struct{ old, new string }{{`"status":"written"`, `"status":"done"`}, {`"written":`, `"made":`},
+			{`"schema_version":1`, `"schema_version":2`}, {`"failed_gates"`, `"gates"`}} {
 			text := strings.Replace(b.String(), c.old, c.new, 1)
 			if text != b.String() && validate(text) == nil {
 				t.Errorf("the schema accepts %s", c.new)
@@ -155,8 +164,11 @@ func TestIndexPage(t *testing.T) {
 	x := indexOf(t, 40)
 	page := content(t, x.HTML)
 	for _, want := range []string{
-		"<h1>Index of 44 models</h1>", `<a href="team-1/model-00001.dynamic-int8.report.html">team-1/model-00001.onnx</a>`, "bound ≥ 14 dB", "offset 0: not a valid protobuf message",
-		"Not counted, because it is not valid or was changed after it was written: 2 reports.", "Not counted, because its model is not in the list: 1 report.", "Models by compression ratio.", "Models by output SQNR in dB.",
+		"<h1>Index of 44 models</h1>", `<a href="team-1/model-00001.dynamic-int8.report.html">team-1/model-00001.onnx</a>`,
+		"bound ≥ 14 dB", "offset 0: not a valid protobuf message",
+		"Not counted, because it is not valid or was changed after it was written: 2 reports.",
+		"Not counted, because its model is not in the list: 1 report.", "Models by compression ratio.",
+		"Models by output SQNR in dB.",
 		`href="./javascript:`, `href="a%20b%2520c%23d%3Fe.report.html"`, `title="` + fmt.Sprintf("%064x", 7) + `"`,
 	} {
 		if !strings.Contains(page, want) {
@@ -190,13 +202,15 @@ func TestIndexOfStrangeFigures(t *testing.T) {
 	num := func(x float64) *float64 { return &x }
 	x := &Index{}
 	for i, v := range []float64{1e300, -1e300, 1e-320, 0, 3e38, 5} {
-		x.Entries = append(x.Entries, Entry{Report: fmt.Sprint(i), Status: Written, Failures: []Gate{{Name: injection}}, Headline: &Headline{
-			Ratio: v, FileBytes: Change{-1 << 63, 1<<63 - 1}, RuntimeBytes: Change{0, -5}, Methods: "m", Digest: injection,
-			Output: &verification.Output{Errors: &verification.Errors{SQNR: num(v), Elements: -1}}, Data: &verification.Data{},
-		}})
+		x.Entries = append(x.Entries, Entry{Report: fmt.Sprint(i), Status: Written, Failures: []Gate{{Name: injection}},
+			Headline: &Headline{
+				Ratio: v, FileBytes: Change{-1 << 63, 1<<63 - 1}, RuntimeBytes: Change{0, -5}, Methods: "m", Digest: injection,
+				Output: &verification.Output{Errors: &verification.Errors{SQNR: num(v), Elements: -1}}, Data: &verification.Data{},
+			}})
 	}
 	x.Sort()
-	if page := content(t, x.HTML); strings.Contains(page, "<img") || strings.Contains(page, "NaN") || !strings.Contains(page, "compression ratio") {
+	if page := content(t, x.HTML); strings.Contains(page, "<img") || strings.Contains(page, "NaN") ||
+		!strings.Contains(page, "compression ratio") {
 		t.Error("the page has markup of a report, NaN or no chart")
 	}
 	if err := x.JSON(io.Discard); err != nil {

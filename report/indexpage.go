@@ -32,7 +32,8 @@ func (x *Index) HTML(w io.Writer) error {
 		Tiles   []tile
 		Figures []figure
 		Table   table
-	}{newDocument("Index of " + plural(int64(x.Totals.Models), "model")), x.notes(), x.tiles(), figures, models}), out.Flush())
+	}{newDocument("Index of " + plural(int64(x.Totals.Models), "model")), x.notes(), x.tiles(), figures, models}),
+		out.Flush())
 }
 
 // notes are about reports that the totals leave out, and about evidence that is weak.

@@ -18,7 +18,8 @@ import (
 func awkward(t *testing.T) *Report {
 	t.Helper()
 	w := weight("é\u2028\U0001f600\x01<&>\"\\/\xff", []int64{8}, 1e-7, 2e21, 3, 0.1, -0.25, 5e-5, 7, 8)
-	r := (&job{model: network(w, odd()), methods: []*pass.Method{halving, rounding}, in: Input{Errors: true, Recipe: &Recipe{Text: "steps:\n", Inputs: []RecipeInput{{Name: "ü.npz"}}}}}).build(t)
+	r := (&job{model: network(w, odd()), methods: []*pass.Method{halving, rounding},
+		in: Input{Errors: true, Recipe: &Recipe{Text: "steps:\n", Inputs: []RecipeInput{{Name: "ü.npz"}}}}}).build(t)
 	return r
 }
 
@@ -56,13 +57,15 @@ func TestDigest(t *testing.T) {
 			t.Errorf("got %s, %v, want %s", got, err, r.Digest)
 		}
 	}
-	for _, edit := range [][2]string{{`"after": `, `"after": 1`}, {`"tool": {`, `"tool": {"unknown": 1,`}, {`"schema_version"`, `"unknown": {}, "schema_version"`}} {
+	for _, edit := range [][2]string{{`"after": `, `"after": 1`}, {`"tool": {`, `"tool": {"unknown": 1,`},
+		{`"schema_version"`, `"unknown": {}, "schema_version"`}} {
 		edited := strings.Replace(text.String(), edit[0], edit[1], 1)
 		if got, err := Digest([]byte(edited)); err != nil || got == r.Digest {
 			t.Errorf("%s: got %s, %v, want another digest", edit[1], got, err)
 		}
 	}
-	for _, bad := range []string{"", "[]", "1", "{", `{"a"`, `{"a": }`, `{"a": "\xff"}`, `{"a": 1, "a": 2}`, `{"a": {"b": 1, "b": 2}}`, "{} {}", strings.Repeat(`{"a":`, 20_000)} {
+	for _, bad := range []string{"", "[]", "1", "{", `{"a"`, `{"a": }`, `{"a": "\xff"}`, `{"a": 1, "a": 2}`,
+		`{"a": {"b": 1, "b": 2}}`, "{} {}", strings.Repeat(`{"a":`, 20_000)} {
 		if got, err := Digest([]byte(bad)); err == nil {
 			t.Errorf("%.20q: got %s, want an error", bad, got)
 		}

@@ -21,7 +21,8 @@ func sqnrByLayer(v *verification.Result) (figure, error) {
 	}
 	f := figure{
 		Title: "SQNR by layer",
-		Note:  "Signal-to-noise ratio of each value inside the graph, in the order of execution; higher is better. Exact layers are gaps in the line.",
+		Note: "Signal-to-noise ratio of each value inside the graph, in the order of execution; higher is better. Exact " +
+			"layers are gaps in the line.",
 	}
 	p := plot{caption: f.caption(), height: layerHeight, x: layerAxis(v.Layers), y: axis{name: "SQNR"}}
 	for _, part := range inexact(v.Layers) {

@@ -85,16 +85,19 @@ func (m *markdown) summary(r *Report) {
 	t := r.Totals
 	rows := [][]string{
 		{"File size", size(t.FileBytes.Before), bold(size(t.FileBytes.After)), smaller(t.FileBytes)},
-		{"Runtime memory", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)), smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
+		{"Runtime memory", size(t.RuntimeBytes.Before), bold(size(t.RuntimeBytes.After)),
+			smaller(t.RuntimeBytes) + ", in " + prose(t.Runtime)},
 		{"Its peak while loading", size(t.RuntimePeak.Before), bold(size(t.RuntimePeak.After)), smaller(t.RuntimePeak)},
 		{"Parameters", count(t.Parameters.Before), bold(count(t.Parameters.After)), ""},
 		{"Coverage", "", bold(percent(r.Coverage.Fraction)), r.Coverage.text()},
 	}
 	if e := t.Engine; e != nil {
-		rows = slices.Insert(rows, 3, []string{"Memory of weights", size(e.Before), bold(size(e.After)), smaller(*e) + ", in " + engineName})
+		rows = slices.Insert(rows, 3, []string{"Memory of weights", size(e.Before), bold(size(e.After)),
+			smaller(*e) + ", in " + engineName})
 	}
 	if s := t.Sparsity; s.prunes() {
-		rows = append(rows, []string{"Sparsity of layers", percent(s.Prunable.Before), bold(percent(s.Prunable.After)), percent(s.All.After) + " of all weights are zero"})
+		rows = append(rows, []string{"Sparsity of layers", percent(s.Prunable.Before), bold(percent(s.Prunable.After)),
+			percent(s.All.After) + " of all weights are zero"})
 	}
 	if m := t.Metadata; m != nil {
 		rows = append(rows, []string{"Doc strings and metadata", size(m.Before), size(m.After), ""})
@@ -132,7 +135,8 @@ func (m *markdown) changed(r *Report) {
 	for _, w := range changed[:rows(len(changed))] {
 		cells = append(cells, []string{
 			inScope(w.Scope, w.named()), shape(w.DType, w.Shape), prose(strings.Join(w.Forms, " → ")),
-			size(w.Bytes.Before), w.kept(w.Bytes.After), w.kept(w.RuntimeBytes), sparsity(w.Sparsity), sqnr(w.Error), cosine(w.Error), maxError(w.Error),
+			size(w.Bytes.Before), w.kept(w.Bytes.After), w.kept(w.RuntimeBytes), sparsity(w.Sparsity), sqnr(w.Error),
+			cosine(w.Error), maxError(w.Error),
 		})
 	}
 	if len(cells) == 0 {
@@ -140,7 +144,8 @@ func (m *markdown) changed(r *Report) {
 		return
 	}
 	m.line("### Changed weights (%d)", len(changed))
-	m.folded([]string{"weight", "type", "stored as", "before:", "after:", "runtime:", "zeros:", "SQNR:", "cosine:", "max abs error:"}, cells, shown)
+	m.folded([]string{"weight", "type", "stored as", "before:", "after:", "runtime:", "zeros:", "SQNR:", "cosine:",
+		"max abs error:"}, cells, shown)
 	m.omitted(len(changed))
 }
 
@@ -186,11 +191,13 @@ func (m *markdown) steps(ledger []*Row) {
 	for _, x := range ledger[:rows(len(ledger))] {
 		cells = append(cells, []string{
 			prose(x.Method), inScope(x.Scope, x.Tensor), prose(x.Operators()), shape(x.After.DType, x.After.Shape),
-			size(x.Before.Bytes), size(x.After.Payload), size(x.After.Scales), size(x.After.Indices), sparsity(x.Sparsity), sqnr(x.Error),
+			size(x.Before.Bytes), size(x.After.Payload), size(x.After.Scales), size(x.After.Indices), sparsity(x.Sparsity),
+			sqnr(x.Error),
 		})
 	}
 	m.line("### Steps, each compared with the result of the previous one")
-	m.folded([]string{"method", "tensor", "form", "stored", "before:", "payload:", "scales:", "indices:", "zeros:", "SQNR:"}, cells, 0)
+	m.folded([]string{"method", "tensor", "form", "stored", "before:", "payload:", "scales:", "indices:", "zeros:",
+		"SQNR:"}, cells, 0)
 	m.omitted(len(ledger))
 }
 
@@ -222,7 +229,8 @@ func (m *markdown) provenance(r *Report) {
 	}
 	m.table([]string{"", "", ":", "SHA-256"}, rows)
 	if r.Recipe != nil {
-		fmt.Fprintf(m, "<details><summary>Recipe with the values of all options</summary>\n\n%s\n</details>\n", fenced("yaml", r.Recipe.Text))
+		fmt.Fprintf(m, "<details><summary>Recipe with the values of all options</summary>\n\n%s\n</details>\n",
+			fenced("yaml", r.Recipe.Text))
 	}
 }
 

@@ -17,14 +17,16 @@ func nodesOf(t *testing.T, nodes, peak int, name func(i int) string) *Memory {
 	var blocks []memory.Block
 	for i := range nodes {
 		m.Steps = append(m.Steps, name(i))
-		blocks = append(blocks, memory.Block{Name: name(i) + ".output", Kind: memory.Activation, Bytes: 1 << 10, First: i, Last: min(i+1, nodes-1)})
+		blocks = append(blocks, memory.Block{Name: name(i) + ".output", Kind: memory.Activation, Bytes: 1 << 10, First: i,
+			Last: min(i+1, nodes-1)})
 	}
 	blocks = append(blocks, memory.Block{Name: "patches", Kind: memory.Scratch, Bytes: 1 << 20, First: peak, Last: peak})
 	var err error
 	if m.Plan, err = memory.Place(blocks); err != nil {
 		t.Fatal(err)
 	}
-	m.Held = []memory.Block{{Name: "w", Kind: memory.Weight, Bytes: 1 << 19}, {Name: "b", Kind: memory.Weight, Bytes: 1 << 19}}
+	m.Held = []memory.Block{{Name: "w", Kind: memory.Weight, Bytes: 1 << 19},
+		{Name: "b", Kind: memory.Weight, Bytes: 1 << 19}}
 	return m
 }
 
@@ -37,7 +39,8 @@ func memoryHTML(t *testing.T, m *Memory) string {
 
 func TestMemoryPageIsSelfContained(t *testing.T) {
 	page := memoryHTML(t, nodesOf(t, 12, 5, node))
-	for _, bad := range []string{"http", "<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "xlink", "ZgotmplZ"} {
+	for _, bad := range []string{"http", "<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "xlink",
+		"ZgotmplZ"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page contains %q", bad)
 		}
@@ -97,7 +100,8 @@ func TestColumnsKeepThePeak(t *testing.T) {
 			most = max(most, u.Total())
 		}
 		if most != line.Peak || len(s.usage) != maxColumns || s.edges[maxColumns] != 5000 {
-			t.Errorf("peak at %d: got %d bytes in %d maxColumns up to %g, want %d", peak, most, len(s.usage), s.edges[maxColumns], line.Peak)
+			t.Errorf("peak at %d: got %d bytes in %d maxColumns up to %g, want %d", peak, most, len(s.usage),
+				s.edges[maxColumns], line.Peak)
 		}
 	}
 }

@@ -110,9 +110,11 @@ var listing = step("listing", pass.Sparsify, func(_ context.Context, _ *pass.Ste
 		}
 		return floats(x)
 	})
-	indices := &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Mem(binary.LittleEndian.AppendUint64(nil, 1))}
+	indices := &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}},
+		Source: ir.Mem(binary.LittleEndian.AppendUint64(nil, 1))}
 	s := &ir.Sparse{Values: values, Indices: indices, Shape: before.Shape}
-	v.ReplaceUses(g.Insert(pass.Consumers(v)[0], "Constant", nil, &ir.Attr{Name: "sparse_value", Type: ir.AttrSparse, Sparse: s}))
+	v.ReplaceUses(g.Insert(pass.Consumers(v)[0], "Constant", nil,
+		&ir.Attr{Name: "sparse_value", Type: ir.AttrSparse, Sparse: s}))
 	v.Drop()
 	return pass.Row{
 		Form:  pass.COO,
@@ -153,13 +155,15 @@ var packing = step("packing", pass.Sparsify, func(_ context.Context, _ *pass.Ste
 	column := g.AddConst("column", values)
 	mask := g.AddConst("mask", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8, Shape: n}, Source: make(ir.Mem, n[0])})
 	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}},
-		Source: ir.Mem(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(before.Shape[0])), uint64(before.Shape[1])))})
+		Source: ir.Mem(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(before.Shape[0])),
+			uint64(before.Shape[1])))})
 	consumers := pass.Consumers(v)
 	v.ReplaceUses(g.Insert(consumers[0], "Reshape", []*ir.Value{column, shape}))
 	v.Drop()
 	return pass.Row{
-		Form:    pass.Bitmask,
-		After:   []pass.Part{{Role: pass.Payload, Value: column, Tensor: values}, {Role: pass.Indices, Value: mask, Tensor: mask.Const}},
+		Form: pass.Bitmask,
+		After: []pass.Part{{Role: pass.Payload, Value: column, Tensor: values},
+			{Role: pass.Indices, Value: mask, Tensor: mask.Const}},
 		Restore: func(ts []*ir.Tensor) *ir.Tensor { return reshaped(ts[0], before.Spec) },
 	}
 })
@@ -267,7 +271,8 @@ func newStep(t *testing.T, m *pass.Method, set map[string]string) pass.Options {
 // save writes m and opens what was written.
 func save(t *testing.T, m *ir.Model, path string, eval *ir.Eval) Model {
 	t.Helper()
-	written, err := onnx.Save(t.Context(), m, path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval, Digest: true})
+	written, err := onnx.Save(t.Context(), m, path,
+		onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval, Digest: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func neighborhood(v *verification.Result) (figure, error) {
 	nodes := v.Breaks.Nodes
 	f := figure{
 		Title: "Nodes around the largest drop",
-		Note:  "The nodes before and after the layer with the largest drop of SQNR, in the order of execution, with the SQNR of the value that each computes.",
+		Note: "The nodes before and after the layer with the largest drop of SQNR, in the order of execution, with the " +
+			"SQNR of the value that each computes.",
 	}
 	d := &drawing{
 		Title:       f.Title,

@@ -13,7 +13,8 @@ func TestNeighborhood(t *testing.T) {
 	v := layered(5, node)
 	v.Breaks.Nodes = []verification.Neighbor{
 		{Value: "a", Node: "first", Op: "MatMul", Inputs: []int{}},
-		{Value: v.Breaks.Value, Node: v.Breaks.Node, Op: "Add", Inputs: []int{0}, Errors: &verification.Errors{SQNR: &db, Elements: 1}},
+		{Value: v.Breaks.Value, Node: v.Breaks.Node, Op: "Add", Inputs: []int{0},
+			Errors: &verification.Errors{SQNR: &db, Elements: 1}},
 		{Value: "c", Node: "third", Op: "Relu", Inputs: []int{0, 1, 7, -1}},
 	}
 	r := verified(t, v)

@@ -40,7 +40,8 @@ func (d Verdict) outcome() outcome {
 	case d.RandomInputs:
 		o.Caveat = "The gates on outputs were evaluated on random inputs, which are no evidence of accuracy."
 	case d.Reused:
-		o.Caveat = "The gates on outputs were evaluated on samples that the result was also trained, calibrated or chosen on. It is better on them than on others: verify with other samples (--test)."
+		o.Caveat = "The gates on outputs were evaluated on samples that the result was also trained, calibrated or chosen " +
+			"on. It is better on them than on others: verify with other samples (--test)."
 	}
 	return o
 }

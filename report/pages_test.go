@@ -51,9 +51,11 @@ func TestMarkdown(t *testing.T) {
 	for name, j := range map[string]job{
 		"one.md":      {model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true}},
 		"pipeline.md": {model: network(odd()), methods: []*pass.Method{halving, rounding, packing}, in: Input{Errors: true}},
-		"many.md":     {model: many(), methods: []*pass.Method{rounding}, in: Input{Errors: true, Gates: []Limit{{"min-ratio", 0.5}, {"require-coverage", 0.99}}}},
-		"none.md":     {model: network(odd()), methods: []*pass.Method{rounding}, set: map[string]string{"skip": "*"}},
-		"hostile.md":  {model: network(weight(hostile, []int64{2, 2}, 0, 1, 2, 3.5)), methods: []*pass.Method{rounding}, in: Input{Errors: true}},
+		"many.md": {model: many(), methods: []*pass.Method{rounding},
+			in: Input{Errors: true, Gates: []Limit{{"min-ratio", 0.5}, {"require-coverage", 0.99}}}},
+		"none.md": {model: network(odd()), methods: []*pass.Method{rounding}, set: map[string]string{"skip": "*"}},
+		"hostile.md": {model: network(weight(hostile, []int64{2, 2}, 0, 1, 2, 3.5)), methods: []*pass.Method{rounding},
+			in: Input{Errors: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := j.build(t)
@@ -79,8 +81,10 @@ func pin(s *Side, bytes int64) {
 }
 
 func TestHTMLIsSelfContained(t *testing.T) {
-	page := html(t, (&job{model: many(), methods: []*pass.Method{halving, rounding, packing}, in: Input{Errors: true, Environment: Observe(2)()}}).build(t))
-	for _, bad := range []string{"http", "<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "xlink", "ZgotmplZ"} {
+	page := html(t, (&job{model: many(), methods: []*pass.Method{halving, rounding, packing},
+		in: Input{Errors: true, Environment: Observe(2)()}}).build(t))
+	for _, bad := range []string{"http", "<script", "<link", "<img", "<iframe", "@import", "url(", "src=", "xlink",
+		"ZgotmplZ"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page contains %q", bad)
 		}
@@ -136,7 +140,8 @@ func TestHTMLEscapesNames(t *testing.T) {
 
 func TestChartsKeepTheEndsOfLongNames(t *testing.T) {
 	long := "model.encoder." + strings.Repeat("block.", 30) + "query.weight"
-	page := html(t, (&job{model: network(weight(long, []int64{2, 2}, 0, 1, 2, 3.5)), methods: []*pass.Method{rounding}, in: Input{Errors: true}}).build(t))
+	page := html(t, (&job{model: network(weight(long, []int64{2, 2}, 0, 1, 2, 3.5)), methods: []*pass.Method{rounding},
+		in: Input{Errors: true}}).build(t))
 	if !strings.Contains(page, "model.encoder.bl…") || !strings.Contains(page, "query.weight</text>") {
 		t.Error("the short form of a long name does not show its ends")
 	}

@@ -18,21 +18,24 @@ const SchemaVersion = 3
 // A Report accounts for every byte of a compressed model. Its fields are in the order of
 // the JSON form. All sizes are bytes.
 type Report struct {
-	SchemaVersion int      `json:"schema_version"`
-	Digest        string   `json:"digest,omitempty"` // of Digest
-	Tool          Tool     `json:"tool"`
-	Recipe        *Recipe  `json:"recipe,omitempty"`
-	Request       string   `json:"request_sha256,omitempty"` // of the options and inputs of the run; empty where it was not recorded
-	Source        Side     `json:"source"`
-	Reference     *Side    `json:"reference,omitempty"` // the teacher of a given student: figures before, errors of outputs and gates compare with it; nil where they compare with the source
-	Result        Side     `json:"result"`
-	Totals        Totals   `json:"totals"`
-	Coverage      Coverage `json:"coverage"`
-	Verdict       Verdict  `json:"verdict"`
-	Gates         []Gate   `json:"gates"`
-	Modules       []Module `json:"modules,omitempty"` // the weights by module, nil where they have none
-	Weights       []Weight `json:"weights"`
-	Ledger        []Row    `json:"ledger"`
+	SchemaVersion int     `json:"schema_version"`
+	Digest        string  `json:"digest,omitempty"` // of Digest
+	Tool          Tool    `json:"tool"`
+	Recipe        *Recipe `json:"recipe,omitempty"`
+	// of the options and inputs of the run; empty where it was not recorded
+	Request string `json:"request_sha256,omitempty"`
+	Source  Side   `json:"source"`
+	// the teacher of a given student: figures before, errors of outputs and gates compare with it; nil where they compare
+	// with the source
+	Reference *Side    `json:"reference,omitempty"`
+	Result    Side     `json:"result"`
+	Totals    Totals   `json:"totals"`
+	Coverage  Coverage `json:"coverage"`
+	Verdict   Verdict  `json:"verdict"`
+	Gates     []Gate   `json:"gates"`
+	Modules   []Module `json:"modules,omitempty"` // the weights by module, nil where they have none
+	Weights   []Weight `json:"weights"`
+	Ledger    []Row    `json:"ledger"`
 
 	Verification *verification.Result `json:"verification,omitempty"` // nil where the models were not to be run
 	Histograms   []WeightHistogram    `json:"histograms,omitempty"`   // of the weights with the lowest SQNR
@@ -47,7 +50,8 @@ type Report struct {
 	Hints        []string             `json:"hints,omitempty"`    // limitations of the result at run time
 	Baseline     *Baseline            `json:"baseline,omitempty"` // nil where no gate is relative to one
 
-	Environment *Environment `json:"-"` // a document of its own, so that equal runs have equal reports; nil where it is not known
+	// a document of its own, so that equal runs have equal reports; nil where it is not known
+	Environment *Environment `json:"-"`
 }
 
 // The keys in metadata_props of a result by which it and its report are matched.
@@ -72,8 +76,9 @@ type Recipe struct {
 
 // A RecipeInput is a file, a model with its data files, or a folder that an option of a step names.
 type RecipeInput struct {
-	Name   string `json:"name"`             // as the text has it
-	SHA256 string `json:"sha256,omitempty"` // of the file, or of the list of several as sha256sum prints it; absent without digests
+	Name string `json:"name"` // as the text has it
+	// of the file, or of the list of several as sha256sum prints it; absent without digests
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // Sum is the digest of r, in hexadecimal: the SHA-256 of the canonical form (RFC 8785) of its JSON form without

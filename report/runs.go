@@ -16,10 +16,11 @@ var runsText string
 // Runs are the headline figures of several reports, side by side. Their JSON form is described by
 // docs/runs-schema.json.
 type Runs struct {
-	SchemaVersion int      `json:"schema_version"`
-	Quality       string   `json:"quality,omitempty"` // the quantity of the Pareto front besides the file size; empty where no one is common to all
-	Notes         []string `json:"notes,omitempty"`   // why figures cannot be compared
-	Runs          []Run    `json:"runs"`
+	SchemaVersion int `json:"schema_version"`
+	// the quantity of the Pareto front besides the file size; empty where no one is common to all
+	Quality string   `json:"quality,omitempty"`
+	Notes   []string `json:"notes,omitempty"` // why figures cannot be compared
+	Runs    []Run    `json:"runs"`
 }
 
 // A Run is the headline figures of a report.
@@ -160,7 +161,8 @@ func (rs *Runs) Markdown(w io.Writer) error {
 func (rs *Runs) HTML(w io.Writer) error {
 	f := figure{
 		Title: "File size and " + rs.Quality,
-		Note:  "Each point is a run, by its label in the table. The line and the full points are the Pareto front: no other run is both smaller and better.",
+		Note: "Each point is a run, by its label in the table. The line and the full points are the Pareto front: no " +
+			"other run is both smaller and better.",
 	}
 	axis, ticksOf := rs.Quality, decibelsOf
 	switch rs.Quality {
@@ -181,7 +183,8 @@ func (rs *Runs) HTML(w io.Writer) error {
 		*Runs
 		Table table
 		Front figure
-	}{newDocument("Comparison of " + plural(int64(len(rs.Runs)), "run")), rs, newTable("runs", "Runs", runColumns(), rs.Runs[:rows(len(rs.Runs))]), f})
+	}{newDocument("Comparison of " + plural(int64(len(rs.Runs)), "run")), rs,
+		newTable("runs", "Runs", runColumns(), rs.Runs[:rows(len(rs.Runs))]), f})
 }
 
 // runColumns are the columns of a table of runs.

@@ -18,7 +18,9 @@ func runsOf(t *testing.T, bytes []int64, sqnrs []float64, change func(i int, r *
 	t.Helper()
 	rs := &Runs{}
 	for i := range bytes {
-		v := &verification.Result{Backend: "embedded", Data: &verification.Data{Samples: 9, Batch: 1, Name: "d.npz", SHA256: strings.Repeat("a", 64)}, Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{SQNR: &sqnrs[i], Elements: 9}}}}
+		v := &verification.Result{Backend: "embedded",
+			Data:    &verification.Data{Samples: 9, Batch: 1, Name: "d.npz", SHA256: strings.Repeat("a", 64)},
+			Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{SQNR: &sqnrs[i], Elements: 9}}}}
 		r := verified(t, v, Limit{"min-sqnr", 20})
 		r.Totals.FileBytes.After = bytes[i]
 		if change != nil {
@@ -119,7 +121,8 @@ func TestRunsInMarkdownAndHTML(t *testing.T) {
 			t.Errorf("%q is missing:\n%s", want, md.String())
 		}
 	}
-	if !strings.Contains(page, "File size and output SQNR") || strings.Contains(page, "<img") || strings.Contains(md.String(), "<img") {
+	if !strings.Contains(page, "File size and output SQNR") || strings.Contains(page, "<img") ||
+		strings.Contains(md.String(), "<img") {
 		t.Error("the chart is missing, or a name got through as it is")
 	}
 }

@@ -76,7 +76,8 @@ func loadedCases(newest *pass.Target) (list []loadedCase) {
 }
 
 // loadedFixtures have weights of float32, of float16 (half), of float64 and uint8 (typed), and operators of old opsets.
-var loadedFixtures = []string{"mlp", "cnn", "transformer", "half", "gemm", "typed", "opset7", "opset10", "recurrent", "convtranspose"}
+var loadedFixtures = []string{"mlp", "cnn", "transformer", "half", "gemm", "typed", "opset7", "opset10", "recurrent",
+	"convtranspose"}
 
 // convolutional are those with convolutions, whose filters take more on CPUs with AVX-512: blocks have 16 channels
 // there, the estimate has 8.
@@ -89,7 +90,9 @@ func TestLoadedBytesAreThoseOfONNXRuntime(t *testing.T) {
 	before := map[string]int64{}
 	fixtures := loadedFixtures
 	if cpu.X86.HasAVX512F {
-		fixtures = slices.DeleteFunc(slices.Clone(fixtures), func(name string) bool { return slices.Contains(convolutional, name) })
+		fixtures = slices.DeleteFunc(slices.Clone(fixtures), func(name string) bool {
+			return slices.Contains(convolutional, name)
+		})
 	}
 	newest, err := pass.ParseTarget("ort", quantize.CPUs)
 	if err != nil {
@@ -120,7 +123,9 @@ func TestLoadedBytesAreThoseOfONNXRuntime(t *testing.T) {
 
 // withoutKernel reports whether a weight has a form that ONNX Runtime has no kernel for.
 func withoutKernel(r report.Row) bool {
-	return slices.ContainsFunc(append(r.Notes, r.Reason), func(reason report.Reason) bool { return reason.Code == pass.NoKernel })
+	return slices.ContainsFunc(append(r.Notes, r.Reason), func(reason report.Reason) bool {
+		return reason.Code == pass.NoKernel
+	})
 }
 
 // agrees requires got within 1 % and 64 bytes of want: fusions remove scalars (bounds of Clip, scales of Resize), 24

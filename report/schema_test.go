@@ -60,7 +60,8 @@ func TestReportsKeepTheSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			valid(t, r)
-			if name == "teacher" && (r.Totals.FileBytes.Before != 9000 || r.title() != "teacher.onnx → "+main(r.Result) || len(r.Inconsistencies()) > 0) {
+			if name == "teacher" && (r.Totals.FileBytes.Before != 9000 || r.title() != "teacher.onnx → "+main(r.Result) ||
+				len(r.Inconsistencies()) > 0) {
 				t.Errorf("%d bytes before, title %q, inconsistent: %q", r.Totals.FileBytes.Before, r.title(), r.Inconsistencies())
 			}
 		})

@@ -78,7 +78,9 @@ type trialRow struct {
 func paretoChart(s *pass.Search) (figure, []trialRow, error) {
 	f := figure{
 		Title: "File size and accuracy",
-		Note:  "Each point is a combination of methods that was measured, by its number in the table. The line and the full points are the Pareto front: no other combination is both smaller and more accurate. The ring is the chosen one.",
+		Note: "Each point is a combination of methods that was measured, by its number in the table. The line and the " +
+			"full points are the Pareto front: no other combination is both smaller and more accurate. " +
+			"The ring is the chosen one.",
 	}
 	var rows []trialRow
 	var marks []mark

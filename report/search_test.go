@@ -13,10 +13,12 @@ func chosen() *pass.Search {
 	near, far, none, some := 41.5, 12.25, 0.0, 0.04
 	return &pass.Search{
 		Measure: "noise", Samples: 8, Chosen: 1,
-		Layers: []pass.Sensitivity{{Tensors: []string{hostile}, Consumers: []string{"MatMul m"}, Bytes: 400, Method: "weight-int8", Variants: []pass.Variant{
-			{Method: "weight-int4", Bytes: 50, Sensitivity: 0.1}, {Method: "weight-int8", Bytes: 100, Sensitivity: 0.001},
-		}}},
-		Trials: []pass.Trial{{What: "a", Bytes: 500, SQNR: &far, Drop: &some}, {What: "b", Bytes: 900, SQNR: &near, Drop: &none, Accepted: true}},
+		Layers: []pass.Sensitivity{{Tensors: []string{hostile}, Consumers: []string{"MatMul m"}, Bytes: 400,
+			Method: "weight-int8", Variants: []pass.Variant{
+				{Method: "weight-int4", Bytes: 50, Sensitivity: 0.1}, {Method: "weight-int8", Bytes: 100, Sensitivity: 0.001},
+			}}},
+		Trials: []pass.Trial{{What: "a", Bytes: 500, SQNR: &far, Drop: &some},
+			{What: "b", Bytes: 900, SQNR: &near, Drop: &none, Accepted: true}},
 	}
 }
 
@@ -28,7 +30,8 @@ func TestSearchIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := html(t, r)
-	for _, want := range []string{"chosen by measurement (--auto)", "900 bytes, output SQNR 41.5 dB", "30.0 dB", "10.0 dB"} {
+	for _, want := range []string{"chosen by measurement (--auto)", "900 bytes, output SQNR 41.5 dB", "30.0 dB",
+		"10.0 dB"} {
 		if !strings.Contains(md.String(), want) || !strings.Contains(page, want) {
 			t.Errorf("%q is missing", want)
 		}

@@ -148,7 +148,8 @@ func (m *matcher) restore(r *pass.Row, v *ir.Value, s *subtree) {
 		!slices.EqualFunc(shape, r.Before.Shape, func(d ir.Dim, n int64) bool { return d.N == n }) {
 		return
 	}
-	if t := m.expression(v, ir.Spec{Name: r.Tensor, DType: cmp.Or(opset.Elem(v), r.Before.DType), Shape: r.Before.Shape}); t != nil {
+	spec := ir.Spec{Name: r.Tensor, DType: cmp.Or(opset.Elem(v), r.Before.DType), Shape: r.Before.Shape}
+	if t := m.expression(v, spec); t != nil {
 		r.Restore = func([]*ir.Tensor) *ir.Tensor { return t }
 	}
 }

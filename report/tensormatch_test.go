@@ -87,7 +87,8 @@ func TestMatchOfRemovedTensors(t *testing.T) {
 		n.Name = ""
 		n.Outputs[0].Name += "'"
 	}
-	r, err := Build(t.Context(), Input{Source: Model{IR: network(odd())}, Result: Model{IR: result}, Eval: eval, Workers: 1, Errors: true})
+	r, err := Build(t.Context(), Input{Source: Model{IR: network(odd())}, Result: Model{IR: result}, Eval: eval,
+		Workers: 1, Errors: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ func TestTicksAreFew(t *testing.T) {
 
 // Steps of Heckbert's algorithm, by hand.
 func TestNiceStep(t *testing.T) {
-	for _, c := range []struct{ span, want float64 }{{1, 0.2}, {0.9, 0.2}, {1.1, 0.5}, {2, 0.5}, {2.1, 1}, {5, 1}, {5.1, 2}, {10, 2}, {98, 20}, {1e6, 2e5}} {
+	for _, c := range []struct{ span, want float64 }{{1, 0.2}, {0.9, 0.2}, {1.1, 0.5}, {2, 0.5}, {2.1, 1}, {5, 1},
+		{5.1, 2}, {10, 2}, {98, 20}, {1e6, 2e5}} {
 		if got := niceStep(c.span); math.Abs(got-c.want) > 1e-12*c.want {
 			t.Errorf("niceStep(%g) = %g, want %g", c.span, got, c.want)
 		}

@@ -18,20 +18,29 @@ type Change struct {
 
 // Totals are figures of whole models.
 type Totals struct {
-	FileBytes    Change       `json:"file_bytes"`         // of all files of each model
-	Ratio        float64      `json:"ratio"`              // file bytes before by file bytes after
-	Parameters   Change       `json:"parameters"`         // elements of float constants of rank 1 or more, of quantized and sparse ones as dense weights; no scales, zero points and settings
-	TensorBytes  Change       `json:"tensor_bytes"`       // payloads of constants and attributes, scales and indices included
-	RuntimeBytes Change       `json:"runtime_bytes"`      // growth of a process of Runtime by loading the model, as estimated
+	FileBytes Change  `json:"file_bytes"` // of all files of each model
+	Ratio     float64 `json:"ratio"`      // file bytes before by file bytes after
+	// elements of float constants of rank 1 or more, of quantized and sparse ones as dense weights; no scales, zero points
+	// and settings
+	Parameters Change `json:"parameters"`
+	// payloads of constants and attributes, scales and indices included
+	TensorBytes Change `json:"tensor_bytes"`
+	// growth of a process of Runtime by loading the model, as estimated
+	RuntimeBytes Change       `json:"runtime_bytes"`
 	RuntimePeak  Change       `json:"runtime_peak_bytes"` // its peak while loading
 	LoadedBytes  Change       `json:"loaded_bytes"`       // constants once Runtime has loaded the model
 	Runtime      string       `json:"runtime"`            // the runtime that these are about
 	DTypes       []DTypeBytes `json:"dtypes"`             // TensorBytes by element type, as packed in raw_data
 
-	Engine      *Change   `json:"engine_bytes,omitempty"`     // weights once the embedded engine has loaded the model: sparse and packed ones stay so; nil where it did not run both models
-	Metadata    *Change   `json:"metadata_bytes,omitempty"`   // doc strings and metadata of graphs, nodes, values and tensors, such as stack traces of exporters; nil where there are none
-	Sparsity    *Sparsity `json:"sparsity,omitempty"`         // nil where values were not read
-	Activations *Change   `json:"activation_bytes,omitempty"` // peak bytes of live activations; nil where the models were not run
+	// weights once the embedded engine has loaded the model: sparse and packed ones stay so; nil where it did not run both
+	// models
+	Engine *Change `json:"engine_bytes,omitempty"`
+	// doc strings and metadata of graphs, nodes, values and tensors, such as stack traces of exporters; nil where there
+	// are none
+	Metadata *Change   `json:"metadata_bytes,omitempty"`
+	Sparsity *Sparsity `json:"sparsity,omitempty"` // nil where values were not read
+	// peak bytes of live activations; nil where the models were not run
+	Activations *Change `json:"activation_bytes,omitempty"`
 }
 
 // engineName is the embedded engine in text.

@@ -21,7 +21,8 @@ func (b *branch) outline(indent string) []string {
 }
 
 func inModule(module, name string, bytes int64, db float64) Weight {
-	return Weight{Tensor: name, Module: module, Bytes: Change{4 * bytes, bytes}, Figures: Figures{Error: &Error{SQNR: &db}}}
+	return Weight{Tensor: name, Module: module, Bytes: Change{4 * bytes, bytes},
+		Figures: Figures{Error: &Error{SQNR: &db}}}
 }
 
 func TestTreeGroupsWeightsByModule(t *testing.T) {

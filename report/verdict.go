@@ -8,13 +8,17 @@ import (
 
 // A Verdict is the result of all gates, and the samples that the outputs were compared on.
 type Verdict struct {
-	Passed       *bool  `json:"passed,omitempty"`         // absent without gates, and while a gate is open that no other one's failure decides
-	Gates        int    `json:"gates"`                    // all of them
-	Failed       int    `json:"failed"`                   // those that do not hold
-	First        int    `json:"first,omitempty"`          // gates besides them that are not evaluated, as there is no baseline yet
-	Evidence     string `json:"evidence"`                 // the samples with their digest, or "not run" and why
-	RandomInputs bool   `json:"random_inputs"`            // a gate on outputs was evaluated on random inputs, which are no evidence of accuracy
-	Reused       bool   `json:"reused_samples,omitempty"` // a gate on outputs was evaluated on samples that the result was also trained, calibrated or chosen on
+	// absent without gates, and while a gate is open that no other one's failure decides
+	Passed *bool `json:"passed,omitempty"`
+	Gates  int   `json:"gates"`  // all of them
+	Failed int   `json:"failed"` // those that do not hold
+	// gates besides them that are not evaluated, as there is no baseline yet
+	First    int    `json:"first,omitempty"`
+	Evidence string `json:"evidence"` // the samples with their digest, or "not run" and why
+	// a gate on outputs was evaluated on random inputs, which are no evidence of accuracy
+	RandomInputs bool `json:"random_inputs"`
+	// a gate on outputs was evaluated on samples that the result was also trained, calibrated or chosen on
+	Reused bool `json:"reused_samples,omitempty"`
 }
 
 // NewVerdict is the verdict of gates on a comparison of models, nil where they were not run.

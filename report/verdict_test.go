@@ -10,7 +10,8 @@ func TestVerdict(t *testing.T) {
 	random := &verification.Result{Data: &verification.Data{Samples: 8, Generated: true, Seed: 3}}
 	real := &verification.Result{Data: &verification.Data{Name: "digits.npz", Samples: 200, SHA256: "ab"}}
 	held, missed := Gate{Name: "min-sqnr", Held: true}, Gate{Name: "min-cosine"}
-	open, size, time := Gate{Name: "min-sqnr", Open: true}, Gate{Name: "max-size", Held: true}, Gate{Name: "max-latency-ratio", Held: true}
+	open, size, time := Gate{Name: "min-sqnr", Open: true}, Gate{Name: "max-size", Held: true},
+		Gate{Name: "max-latency-ratio", Held: true}
 	for _, c := range []struct {
 		gates          []Gate
 		v              *verification.Result
@@ -22,11 +23,13 @@ func TestVerdict(t *testing.T) {
 		{nil, random, "no gates", "8 random samples, seed 3", nil, false},
 		{[]Gate{held, size}, real, "passed: 2 of 2 gates hold", "200 samples of digits.npz (SHA-256 ab)", true, false},
 		{[]Gate{held}, random, "passed on random inputs: 1 of 1 gates hold", "8 random samples, seed 3", true, true},
-		{[]Gate{held, missed}, random, "failed on random inputs: 1 of 2 gates do not hold", "8 random samples, seed 3", false, true},
+		{[]Gate{held, missed}, random, "failed on random inputs: 1 of 2 gates do not hold", "8 random samples, seed 3", false,
+			true},
 		{[]Gate{size, time}, random, "passed: 2 of 2 gates hold", "8 random samples, seed 3", true, false},
 		{[]Gate{open, size}, nil, "open: not all gates were evaluated", "not run", nil, false},
 		{[]Gate{open, {Name: "max-size"}}, nil, "failed: 1 of 2 gates do not hold", "not run", false, false},
-		{[]Gate{missed}, &verification.Result{Skipped: "too large"}, "failed: 1 of 1 gates do not hold", "not run: too large", false, false},
+		{[]Gate{missed}, &verification.Result{Skipped: "too large"}, "failed: 1 of 1 gates do not hold", "not run: too large",
+			false, false},
 	} {
 		d := NewVerdict(c.gates, c.v)
 		var passed any

@@ -49,7 +49,8 @@ func caveat(v *verification.Result) string {
 	if v.Data.Caveat() == "" {
 		return ""
 	}
-	return "These results rest on random inputs, which are no evidence of accuracy: verify with samples of the model's task (--data)."
+	return "These results rest on random inputs, which are no evidence of accuracy: verify with samples of the model's " +
+		"task (--data)."
 }
 
 // worstLayers are the inexact ones, the lowest SQNR first, no more than a page shows.

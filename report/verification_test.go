@@ -19,7 +19,8 @@ func layered(layers int, name func(i int) string) *verification.Result {
 		Backend: "the embedded engine",
 		Data:    &verification.Data{Samples: 8, Batch: 1, Generated: true, Seed: 3},
 		Outputs: []verification.Output{
-			{Name: "logits", Errors: &verification.Errors{SQNR: num(23.4), Cosine: num(0.9987), Max: num(0.25), Elements: 80}, Agreement: num(0.875)},
+			{Name: "logits", Errors: &verification.Errors{SQNR: num(23.4), Cosine: num(0.9987), Max: num(0.25), Elements: 80},
+				Agreement: num(0.875)},
 			{Name: "mask", Errors: &verification.Errors{NonFinite: 2, SourceNonFinite: 1, Elements: 10, Max: num(0)}},
 			{Name: "label", Agreement: num(1)},
 		},
@@ -42,11 +43,13 @@ func layered(layers int, name func(i int) string) *verification.Result {
 
 func verified(t *testing.T, v *verification.Result, gates ...Limit) *Report {
 	t.Helper()
-	return (&job{model: network(odd()), methods: []*pass.Method{rounding}, in: Input{Errors: true, Verification: v, Gates: gates}}).build(t)
+	return (&job{model: network(odd()), methods: []*pass.Method{rounding},
+		in: Input{Errors: true, Verification: v, Gates: gates}}).build(t)
 }
 
 func TestVerificationKeepsTheSchemaAndTheDigest(t *testing.T) {
-	r := verified(t, layered(3, node), Limit{"min-sqnr", 20}, Limit{"min-agreement", 0.5}, Limit{"max-accuracy-drop", 0.01}, Limit{"min-cosine", 0.99})
+	r := verified(t, layered(3, node), Limit{"min-sqnr", 20}, Limit{"min-agreement", 0.5},
+		Limit{"max-accuracy-drop", 0.01}, Limit{"min-cosine", 0.99})
 	valid(t, r)
 	valid(t, verified(t, &verification.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 20}))
 	var b bytes.Buffer
@@ -68,7 +71,8 @@ func TestVerificationKeepsTheSchemaAndTheDigest(t *testing.T) {
 func TestGatesOnVerification(t *testing.T) {
 	scored := layered(3, node)
 	scored.Outputs = scored.Outputs[:1]
-	equal := &verification.Result{Outputs: []verification.Output{{Name: "y", Errors: &verification.Errors{Exact: true, Elements: 1}}}}
+	equal := &verification.Result{Outputs: []verification.Output{{Name: "y",
+		Errors: &verification.Errors{Exact: true, Elements: 1}}}}
 	for _, c := range []struct {
 		v      *verification.Result
 		limit  Limit
@@ -85,13 +89,15 @@ func TestGatesOnVerification(t *testing.T) {
 		{scored, Limit{"max-accuracy-drop", 0.005}, true, num(0.005), ""},
 		{scored, Limit{"max-accuracy-drop", 0.004}, false, num(0.005), ""},
 		{equal, Limit{"max-accuracy-drop", 1}, false, nil, "accuracy needs samples with labels"},
-		{&verification.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 1}, false, nil, "the models were not run: of the weather"},
+		{&verification.Result{Skipped: "of the weather"}, Limit{"min-sqnr", 1}, false, nil,
+			"the models were not run: of the weather"},
 		{nil, Limit{"min-sqnr", 1}, false, nil, "the models were not run"},
 	} {
 		r := verified(t, c.v, c.limit)
 		g := r.Gates[0]
 		same := (g.Value == nil) == (c.value == nil) && (g.Value == nil || *g.Value == *c.value)
-		if g.Held != c.held || r.Passed() != c.held || !same || !strings.Contains(g.Reason, c.reason) || (g.Value == nil) != (g.Reason != "") {
+		if g.Held != c.held || r.Passed() != c.held || !same || !strings.Contains(g.Reason, c.reason) ||
+			(g.Value == nil) != (g.Reason != "") {
 			t.Errorf("%+v: got %+v, value %v", c.limit, g, g.Value)
 		}
 		valid(t, r)
@@ -130,16 +136,20 @@ func TestVerificationInHTML(t *testing.T) {
 	for _, want := range []string{
 		"Data: 8 random samples, seed 3. Run by the embedded engine.", "Accuracy 99 % → 98.5 % (-0.50 points).",
 		"Largest drop: SQNR 58.0 dB → 12.5 dB at <code>node2</code>, output of MatMul <code>node node2</code>.",
-		">2 of 10 elements differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<dt>Peak activations</dt>", "random inputs, which are no evidence of accuracy", "1.0 KiB",
-		"<dt>Output SQNR</dt>\n    <dd class=\"big failed\">not finite</dd>", "<dt>Accuracy</dt>\n    <dd class=\"big\">98.5 %</dd>\n    <dd class=\"soft\">99 % before, -0.50 points</dd>",
-		`<tr><td><code>min-sqnr</code></td><td class="n">output &#34;mask&#34;`, `<td class="failed"><b>✗</b> does not hold</td>`, "Failed on random inputs",
+		">2 of 10 elements differ<", "<h2>SQNR by layer</h2>", ">node4</text>", "<dt>Peak activations</dt>",
+		"random inputs, which are no evidence of accuracy", "1.0 KiB",
+		"<dt>Output SQNR</dt>\n    <dd class=\"big failed\">not finite</dd>",
+		"<dt>Accuracy</dt>\n    <dd class=\"big\">98.5 %</dd>\n    <dd class=\"soft\">99 % before, -0.50 points</dd>",
+		`<tr><td><code>min-sqnr</code></td><td class="n">output &#34;mask&#34;`,
+		`<td class="failed"><b>✗</b> does not hold</td>`, "Failed on random inputs",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
 	skipped := html(t, verified(t, &verification.Result{Skipped: "<of> the weather"}))
-	if !strings.Contains(skipped, "The models were not run: &lt;of&gt; the weather.") || strings.Contains(skipped, "SQNR by layer") {
+	if !strings.Contains(skipped, "The models were not run: &lt;of&gt; the weather.") ||
+		strings.Contains(skipped, "SQNR by layer") {
 		t.Error("the page does not say why nothing was run, or shows layers")
 	}
 	if page := html(t, verified(t, nil)); strings.Contains(page, "Verification") {

@@ -72,7 +72,8 @@ func (b *browser) start() {
 		ID string `json:"sessionId"`
 	}
 	b.call("POST", "/session", map[string]any{"capabilities": map[string]any{"alwaysMatch": map[string]any{
-		"goog:chromeOptions": options, "goog:loggingPrefs": map[string]string{"browser": "ALL"}, "unhandledPromptBehavior": "ignore",
+		"goog:chromeOptions": options, "goog:loggingPrefs": map[string]string{"browser": "ALL"},
+		"unhandledPromptBehavior": "ignore",
 	}}}, &session)
 	b.session += "/session/" + session.ID
 }
@@ -141,8 +142,10 @@ func (b *browser) open(write func(io.Writer) error) {
 // show sets the width of the screen and the color scheme.
 func (b *browser) show(width int, scheme string) {
 	b.t.Helper()
-	b.tools("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
-	b.tools("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.tools("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
+	b.tools("Emulation.setEmulatedMedia",
+		map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
 // eval runs the body of a function in the page and decodes what it returns.
@@ -156,9 +159,11 @@ func (b *browser) keys(keys string) {
 	b.t.Helper()
 	var actions []map[string]string
 	for _, k := range keys {
-		actions = append(actions, map[string]string{"type": "keyDown", "value": string(k)}, map[string]string{"type": "keyUp", "value": string(k)})
+		actions = append(actions, map[string]string{"type": "keyDown", "value": string(k)},
+			map[string]string{"type": "keyUp", "value": string(k)})
 	}
-	b.call("POST", "/actions", map[string]any{"actions": []map[string]any{{"type": "key", "id": "keyboard", "actions": actions}}}, nil)
+	b.call("POST", "/actions",
+		map[string]any{"actions": []map[string]any{{"type": "key", "id": "keyboard", "actions": actions}}}, nil)
 }
 
 const (
@@ -189,7 +194,8 @@ func (b *browser) violations() []string {
 // axe is the script of axe-core.
 func axe(t *testing.T) string {
 	t.Helper()
-	pattern := filepath.Join(filepath.Dir(conform.Python(t)), "..", "lib", "python*", "site-packages", "axe_core_python", "axe.min.js")
+	pattern := filepath.Join(filepath.Dir(conform.Python(t)), "..", "lib", "python*", "site-packages", "axe_core_python",
+		"axe.min.js")
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
 		t.Fatalf("no axe-core at %s: %v", pattern, err)

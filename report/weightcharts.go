@@ -116,7 +116,8 @@ func errorByLayer(r *Report) (figure, barChart) {
 	if kind == "module" {
 		f = figure{
 			Title: "Lowest SQNR by module",
-			Note:  "Lowest SQNR (signal-to-quantization-noise ratio) of the changed weights of each module, the lowest first; higher is better.",
+			Note: "Lowest SQNR (signal-to-quantization-noise ratio) of the changed weights of each module, the lowest first; " +
+				"higher is better.",
 		}
 	}
 	if len(items) > n {

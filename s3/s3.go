@@ -62,7 +62,8 @@ func (c chain) value() (credentials.Value, error) {
 	v, err := c.GetWithContext(nil)
 	if err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "" {
 		return v, errors.New(
-			"no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a credentials file, or run with a role; public objects are read by their https:// URL",
+			"no credentials found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a credentials file, or " +
+				"run with a role; public objects are read by their https:// URL",
 		)
 	}
 	return v, nil

@@ -21,7 +21,8 @@ func TestSearchForARoleIsLimited(t *testing.T) {
 func TestSigner(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	for _, name := range []string{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
+	for _, name := range []string{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+		"AWS_WEB_IDENTITY_TOKEN_FILE"} {
 		t.Setenv(name, "")
 	}
 	for key, want := range map[string]bool{"": false, "key": true} {
@@ -41,7 +42,8 @@ func TestSigner(t *testing.T) {
 			continue
 		}
 		h := signed.Header
-		if !strings.HasPrefix(h.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=key/") || !strings.Contains(h.Get("Authorization"), "/eu-west-1/s3/") || h.Get("X-Amz-Security-Token") != "token" {
+		if !strings.HasPrefix(h.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=key/") ||
+			!strings.Contains(h.Get("Authorization"), "/eu-west-1/s3/") || h.Get("X-Amz-Security-Token") != "token" {
 			t.Errorf("headers %v", h)
 		}
 	}

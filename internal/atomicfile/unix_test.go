@@ -231,7 +231,8 @@ func TestOnlyFoldersOfKilledProcessesAreRemoved(t *testing.T) {
 		}
 	}
 	spooled := filepath.Join(parent, spool+"6")
-	for _, path := range []string{filepath.Join(dead, lockName), filepath.Join(dead, "model"), filepath.Join(foreign, "file"), spooled} {
+	for _, path := range []string{filepath.Join(dead, lockName), filepath.Join(dead, "model"),
+		filepath.Join(foreign, "file"), spooled} {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +241,8 @@ func TestOnlyFoldersOfKilledProcessesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	Sweep(parent)
-	for path, want := range map[string]bool{held.Path: true, dead: false, foreign: true, unlocked: false, piped: true, named: true, spooled: false} {
+	for path, want := range map[string]bool{held.Path: true, dead: false, foreign: true, unlocked: false, piped: true,
+		named: true, spooled: false} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v", filepath.Base(path), err)
 		}

@@ -49,8 +49,10 @@ func reported(t *testing.T) (known, []byte) {
 	res, text := quantized(t, dir, job.Options{
 		Errors: true, Reports: []string{"json"}, Baseline: baseline,
 		Gates: []report.Limit{
-			{Name: "min-ratio", Bound: 2}, {Name: "require-coverage", Bound: 0.5}, {Name: "min-sqnr", Bound: 20}, {Name: "min-cosine", Bound: 0.9},
-			{Name: "min-agreement", Bound: 0.9}, {Name: "max-accuracy-drop", Bound: 0.5}, {Name: "max-latency-ratio", Bound: 1e6}, {Name: "max-baseline-size-ratio", Bound: 1},
+			{Name: "min-ratio", Bound: 2}, {Name: "require-coverage", Bound: 0.5}, {Name: "min-sqnr", Bound: 20},
+			{Name: "min-cosine", Bound: 0.9},
+			{Name: "min-agreement", Bound: 0.9}, {Name: "max-accuracy-drop", Bound: 0.5},
+			{Name: "max-latency-ratio", Bound: 1e6}, {Name: "max-baseline-size-ratio", Bound: 1},
 		},
 		Verify: &job.Verification{Data: job.Data{Path: samples}, Force: true, Layers: true, Latency: true, Digest: true},
 	})
@@ -70,7 +72,8 @@ func TestEveryEditOfAReport(t *testing.T) {
 	files, text := reported(t)
 	verify := func(text []byte) []string {
 		t.Helper()
-		res, err := Verify(t.Context(), files, "mlp.int8.report.json", text, Limits{Gates: []report.Limit{{Name: "max-baseline-metric-drop", Bound: 1e9}}, Baseline: nil})
+		res, err := Verify(t.Context(), files, "mlp.int8.report.json", text,
+			Limits{Gates: []report.Limit{{Name: "max-baseline-metric-drop", Bound: 1e9}}, Baseline: nil})
 		if err != nil {
 			return []string{err.Error()}
 		}

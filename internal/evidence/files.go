@@ -134,7 +134,8 @@ type pointer struct {
 const maxPointer = 1024
 
 var pointerText = regexp.MustCompile(
-	`\Aversion https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize ([0-9]+)\n\z`,
+	`\Aversion https://(?:git-lfs\.github\.com|hawser\.github\.com)/spec/v1\n(?:ext-.*\n)*` +
+		`oid sha256:([0-9a-f]{64})\nsize ([0-9]+)\n\z`,
 )
 
 // IsPointer reports whether the file at path is a pointer of Git LFS.

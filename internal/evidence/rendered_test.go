@@ -59,7 +59,8 @@ func TestFormsAreThoseOfTheReport(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "mlp.int8.environment.json")); err != nil {
 		t.Fatal(err)
 	}
-	if r := rendered(); !r.Matches() || len(r.Unchecked) != 1 || !strings.Contains(r.Unchecked[0], "the times of the run are not here") {
+	if r := rendered(); !r.Matches() || len(r.Unchecked) != 1 ||
+		!strings.Contains(r.Unchecked[0], "the times of the run are not here") {
 		t.Errorf("without its times: %+v", r)
 	}
 }

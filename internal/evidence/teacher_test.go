@@ -23,7 +23,8 @@ func TestTeacherWithExternalData(t *testing.T) {
 
 func testTeacher(t *testing.T, name string) {
 	dir := t.TempDir()
-	for name, from := range map[string]string{"student.onnx": "external.onnx", "teacher.onnx": "external.onnx", "external_a.bin": "external_a.bin", "external_b.bin": "external_b.bin"} {
+	for name, from := range map[string]string{"student.onnx": "external.onnx", "teacher.onnx": "external.onnx",
+		"external_a.bin": "external_a.bin", "external_b.bin": "external_b.bin"} {
 		data, err := os.ReadFile(filepath.Join("../../fixtures", from))
 		if err != nil {
 			t.Fatal(err)
@@ -43,26 +44,31 @@ func testTeacher(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	step, err := pass.NewStep(distill.Distill{}.Method(), pass.Assignments([]string{
-		"teacher=" + filepath.Join(dir, "teacher.onnx"), "data=" + filepath.Join(dir, name), "steps=1", "lr=0.01", "validate=0",
+		"teacher=" + filepath.Join(dir, "teacher.onnx"), "data=" + filepath.Join(dir, name), "steps=1", "lr=0.01",
+		"validate=0",
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	compare := comparison(t, dir, "student.onnx", step)
-	if res := compare(); !res.Matches() || !slices.Contains(res.Checked, "teacher.onnx") || !slices.Contains(res.Checked, name) {
+	if res := compare(); !res.Matches() || !slices.Contains(res.Checked, "teacher.onnx") ||
+		!slices.Contains(res.Checked, name) {
 		t.Errorf("%+v", res)
 	}
 	data := filepath.Join(dir, "external_b.bin")
 	if err := os.WriteFile(data, make([]byte, 8320), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if res := compare(); !slices.ContainsFunc(res.Mismatches, func(m string) bool { return strings.HasPrefix(m, "teacher.onnx: the SHA-256 is ") }) {
+	if res := compare(); !slices.ContainsFunc(res.Mismatches, func(m string) bool {
+		return strings.HasPrefix(m, "teacher.onnx: the SHA-256 is ")
+	}) {
 		t.Errorf("%+v", res)
 	}
 	if err := os.Remove(data); err != nil {
 		t.Fatal(err)
 	}
-	if res := compare(); !slices.Contains(res.Unchecked, "external_b.bin: not here") || slices.Contains(res.Checked, "teacher.onnx") {
+	if res := compare(); !slices.Contains(res.Unchecked, "external_b.bin: not here") ||
+		slices.Contains(res.Checked, "teacher.onnx") {
 		t.Errorf("%+v", res)
 	}
 }

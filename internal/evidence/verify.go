@@ -132,7 +132,8 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	if random && !limits.AllowRandomInputs {
 		res.mismatch(
 			name,
-			"its models were compared on random inputs, which are no evidence of accuracy: compare them on samples, or add --allow-random-inputs",
+			"its models were compared on random inputs, which are no evidence of accuracy: compare them on samples, or add "+
+				"--allow-random-inputs",
 		)
 	}
 	// That nobody asked for.

@@ -100,7 +100,8 @@ func quantized(t *testing.T, dir string, o job.Options) (*job.Result, []byte) {
 func comparison(t *testing.T, dir, model string, step pass.Options) func() *Result {
 	t.Helper()
 	if _, err := job.Run(t.Context(), job.Options{
-		Input: filepath.Join(dir, model), Label: "run", Steps: []pass.Options{step}, Digest: true, Reports: []string{"json"}, Output: filepath.Join(dir, "out.onnx"),
+		Input: filepath.Join(dir, model), Label: "run", Steps: []pass.Options{step}, Digest: true, Reports: []string{"json"},
+		Output: filepath.Join(dir, "out.onnx"),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -161,35 +162,66 @@ func TestEachComparison(t *testing.T) {
 		model     string // empty for any
 		err       error
 	}{
-		"unchanged":            {checked: all, model: "run/mlp.int8.onnx"},
-		"no digest":            {change: func(_ *listed, d document) { d["digest"] = "" }, mismatch: "the report has no digest: it was made with --digest none"},
-		"digest of the report": {change: func(_ *listed, d document) { d["digest"] = other }, mismatch: "run/mlp.int8.report.json: the digest is "},
-		"dry run":              {change: func(_ *listed, d document) { d.object("result")["planned"] = true }, mismatch: "the report is of a dry run: there is no model"},
+		"unchanged": {checked: all, model: "run/mlp.int8.onnx"},
+		"no digest": {change: func(_ *listed, d document) {
+			d["digest"] = ""
+		}, mismatch: "the report has no digest: it was made with --digest none"},
+		"digest of the report": {change: func(_ *listed, d document) {
+			d["digest"] = other
+		}, mismatch: "run/mlp.int8.report.json: the digest is "},
+		"dry run": {change: func(_ *listed, d document) {
+			d.object("result")["planned"] = true
+		}, mismatch: "the report is of a dry run: there is no model"},
 
-		"content of the result": {change: func(_ *listed, d document) { d.object("result", "files")["sha256"] = other }, mismatch: "run/mlp.int8.onnx: the SHA-256 is "},
+		"content of the result": {change: func(_ *listed, d document) {
+			d.object("result", "files")["sha256"] = other
+		}, mismatch: "run/mlp.int8.onnx: the SHA-256 is "},
 		"size of the result": {change: func(l *listed, _ document) {
 			f := l.files["run/mlp.int8.onnx"]
 			f.Bytes++
 			l.files["run/mlp.int8.onnx"] = f
 		}, mismatch: "bytes, the report has "},
-		"an empty result":         {change: func(_ *listed, d document) { d.object("result", "files")["bytes"] = 0 }, mismatch: "bytes, the report has 0"},
-		"no digest of the result": {change: func(_ *listed, d document) { delete(d.object("result", "files"), "sha256") }, mismatch: "the report has no SHA-256 of it"},
-		"no result":               {change: func(l *listed, _ document) { without(l, "run/mlp.int8.onnx") }, mismatch: "run/mlp.int8.onnx: no such file; the report names it"},
-		"unreadable result":       {change: func(l *listed, _ document) { l.failing["run/mlp.int8.onnx"] = broken }, err: broken},
-		"content of the source":   {change: func(_ *listed, d document) { d.object("source", "files")["sha256"] = other }, mismatch: "run/mlp.onnx: the SHA-256 is "},
-		"no source":               {change: func(l *listed, _ document) { without(l, "run/mlp.onnx") }, unchecked: "mlp.onnx: not here", checked: "digest recipe mlp.int8.onnx metadata figures"},
-		"unreadable source":       {change: func(l *listed, _ document) { l.failing["run/mlp.onnx"] = broken }, err: broken},
-		"unreadable folder":       {change: func(l *listed, _ document) { l.failing["names"] = broken }, err: broken},
+		"an empty result": {change: func(_ *listed, d document) {
+			d.object("result", "files")["bytes"] = 0
+		}, mismatch: "bytes, the report has 0"},
+		"no digest of the result": {change: func(_ *listed, d document) {
+			delete(d.object("result", "files"), "sha256")
+		}, mismatch: "the report has no SHA-256 of it"},
+		"no result": {change: func(l *listed, _ document) {
+			without(l, "run/mlp.int8.onnx")
+		}, mismatch: "run/mlp.int8.onnx: no such file; the report names it"},
+		"unreadable result": {change: func(l *listed, _ document) {
+			l.failing["run/mlp.int8.onnx"] = broken
+		}, err: broken},
+		"content of the source": {change: func(_ *listed, d document) {
+			d.object("source", "files")["sha256"] = other
+		}, mismatch: "run/mlp.onnx: the SHA-256 is "},
+		"no source": {change: func(l *listed, _ document) {
+			without(l, "run/mlp.onnx")
+		}, unchecked: "mlp.onnx: not here", checked: "digest recipe mlp.int8.onnx metadata figures"},
+		"unreadable source": {change: func(l *listed, _ document) { l.failing["run/mlp.onnx"] = broken }, err: broken},
+		"unreadable folder": {change: func(l *listed, _ document) { l.failing["names"] = broken }, err: broken},
 
-		"digest of the recipe": {change: func(_ *listed, d document) { d.object("recipe")["sha256"] = other }, mismatch: "the digest of the recipe is "},
-		"text of the recipe":   {change: func(_ *listed, d document) { d.object("recipe")["text"] = "steps: []\n" }, mismatch: "the digest of the recipe is "},
-		"no recipe":            {change: func(_ *listed, d document) { delete(d, "recipe") }, checked: "digest mlp.int8.onnx mlp.onnx figures"},
+		"digest of the recipe": {change: func(_ *listed, d document) {
+			d.object("recipe")["sha256"] = other
+		}, mismatch: "the digest of the recipe is "},
+		"text of the recipe": {change: func(_ *listed, d document) {
+			d.object("recipe")["text"] = "steps: []\n"
+		}, mismatch: "the digest of the recipe is "},
+		"no recipe": {change: func(_ *listed, d document) {
+			delete(d, "recipe")
+		}, checked: "digest mlp.int8.onnx mlp.onnx figures"},
 		"an input of the recipe": {change: func(l *listed, d document) {
 			input(d, "data.npz", other)
 			l.files["run/data.npz"] = report.File{Name: "data.npz", Bytes: 5, SHA256: strings.Replace(other, "0", "1", 1)}
 		}, mismatch: "run/data.npz: the SHA-256 is 1"},
-		"no input of the recipe": {change: func(_ *listed, d document) { input(d, "data.npz", other) }, unchecked: "data.npz: not here"},
-		"an unreadable input":    {change: func(l *listed, d document) { input(d, "data.npz", other); l.failing["run/data.npz"] = broken }, err: broken},
+		"no input of the recipe": {change: func(_ *listed, d document) {
+			input(d, "data.npz", other)
+		}, unchecked: "data.npz: not here"},
+		"an unreadable input": {change: func(l *listed, d document) {
+			input(d, "data.npz", other)
+			l.failing["run/data.npz"] = broken
+		}, err: broken},
 		"a folder as input": {change: func(l *listed, d document) {
 			input(d, "data", other)
 			l.names = append(l.names, "run/data/a")
@@ -201,16 +233,32 @@ func TestEachComparison(t *testing.T) {
 			l.failing["run/data/a"] = broken
 		}, err: broken},
 
-		"version in the metadata": {change: func(l *listed, _ document) { l.meta = replaced(l.meta, report.KeyVersion) }, mismatch: "metadata " + report.KeyVersion + ` is "x"`},
-		"recipe in the metadata":  {change: func(l *listed, _ document) { l.meta = replaced(l.meta, report.KeyRecipe) }, mismatch: "metadata " + report.KeyRecipe + ` is "x"`},
-		"source in the metadata":  {change: func(l *listed, _ document) { l.meta = replaced(l.meta, report.KeySource) }, mismatch: "metadata " + report.KeySource + ` is "x"`},
-		"no metadata":             {change: func(l *listed, _ document) { l.meta = nil }, mismatch: `is "", the report has`},
-		"metadata elsewhere":      {change: func(l *listed, _ document) { l.failing["metadata"] = ErrAbsent }, unchecked: "metadata of the model: " + ErrAbsent.Error()},
-		"unreadable metadata":     {change: func(l *listed, _ document) { l.failing["metadata"] = broken }, err: broken},
+		"version in the metadata": {change: func(l *listed, _ document) {
+			l.meta = replaced(l.meta, report.KeyVersion)
+		}, mismatch: "metadata " + report.KeyVersion + ` is "x"`},
+		"recipe in the metadata": {change: func(l *listed, _ document) {
+			l.meta = replaced(l.meta, report.KeyRecipe)
+		}, mismatch: "metadata " + report.KeyRecipe + ` is "x"`},
+		"source in the metadata": {change: func(l *listed, _ document) {
+			l.meta = replaced(l.meta, report.KeySource)
+		}, mismatch: "metadata " + report.KeySource + ` is "x"`},
+		"no metadata": {change: func(l *listed, _ document) { l.meta = nil }, mismatch: `is "", the report has`},
+		"metadata elsewhere": {change: func(l *listed, _ document) {
+			l.failing["metadata"] = ErrAbsent
+		}, unchecked: "metadata of the model: " + ErrAbsent.Error()},
+		"unreadable metadata": {change: func(l *listed, _ document) { l.failing["metadata"] = broken }, err: broken},
 
-		"packed":                {change: func(l *listed, _ document) { packed(l, "mlp.int8.onnx"); without(l, "run/mlp.int8.onnx") }, checked: "digest recipe run/mlp.int8.mcz mlp.onnx metadata figures", model: "run/mlp.int8.mcz"},
-		"packed and not packed": {change: func(l *listed, _ document) { packed(l, "mlp.int8.onnx") }, checked: "digest recipe run/mlp.int8.mcz mlp.int8.onnx mlp.onnx metadata figures", model: "run/mlp.int8.onnx"},
-		"packed another file":   {change: func(l *listed, _ document) { packed(l, "mlp.onnx"); without(l, "run/mlp.int8.onnx") }, mismatch: "run/mlp.int8.mcz: it has no file mlp.int8.onnx"},
+		"packed": {change: func(l *listed, _ document) {
+			packed(l, "mlp.int8.onnx")
+			without(l, "run/mlp.int8.onnx")
+		}, checked: "digest recipe run/mlp.int8.mcz mlp.onnx metadata figures", model: "run/mlp.int8.mcz"},
+		"packed and not packed": {change: func(l *listed, _ document) {
+			packed(l, "mlp.int8.onnx")
+		}, checked: "digest recipe run/mlp.int8.mcz mlp.int8.onnx mlp.onnx metadata figures", model: "run/mlp.int8.onnx"},
+		"packed another file": {change: func(l *listed, _ document) {
+			packed(l, "mlp.onnx")
+			without(l, "run/mlp.int8.onnx")
+		}, mismatch: "run/mlp.int8.mcz: it has no file mlp.int8.onnx"},
 		"packed other content": {change: func(l *listed, _ document) {
 			packed(l, "mlp.int8.onnx")
 			l.packed["run/mlp.int8.mcz"][0].SHA256 = other
@@ -223,10 +271,14 @@ func TestEachComparison(t *testing.T) {
 		}, unchecked: "run/mlp.int8.mcz: " + ErrAbsent.Error()},
 		"unreadable packed": {change: func(l *listed, _ document) { packed(l); l.failing["packed"] = broken }, err: broken},
 
-		"a gate that holds":           {limits: Limits{Gates: []report.Limit{{Name: "min-ratio", Bound: 1}}}, checked: all + " gates"},
-		"a gate that does not hold":   {limits: Limits{Gates: []report.Limit{{Name: "min-ratio", Bound: 100}}}, mismatch: "gate min-ratio did not hold: "},
-		"a gate without its baseline": {limits: Limits{Gates: []report.Limit{{Name: "max-baseline-size-ratio", Bound: 1}}}, unchecked: "gate max-baseline-size-ratio: the report has no baseline; name one with --baseline", checked: all},
-		"a gate with its baseline":    {limits: Limits{Gates: []report.Limit{{Name: "max-baseline-size-ratio", Bound: 1}}, Baseline: &report.Baseline{Name: "small", Bytes: 1}}, mismatch: "gate max-baseline-size-ratio did not hold: "},
+		"a gate that holds": {limits: Limits{Gates: []report.Limit{{Name: "min-ratio", Bound: 1}}},
+			checked: all + " gates"},
+		"a gate that does not hold": {limits: Limits{Gates: []report.Limit{{Name: "min-ratio", Bound: 100}}},
+			mismatch: "gate min-ratio did not hold: "},
+		"a gate without its baseline": {limits: Limits{Gates: []report.Limit{{Name: "max-baseline-size-ratio", Bound: 1}}},
+			unchecked: "gate max-baseline-size-ratio: the report has no baseline; name one with --baseline", checked: all},
+		"a gate with its baseline": {limits: Limits{Gates: []report.Limit{{Name: "max-baseline-size-ratio", Bound: 1}},
+			Baseline: &report.Baseline{Name: "small", Bytes: 1}}, mismatch: "gate max-baseline-size-ratio did not hold: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, text := compressed(t)
@@ -259,7 +311,10 @@ func TestEachComparison(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if c.mismatch == "" && !res.Matches() || c.mismatch != "" && !slices.ContainsFunc(res.Mismatches, func(m string) bool { return strings.Contains(m, c.mismatch) }) {
+			if c.mismatch == "" && !res.Matches() ||
+				c.mismatch != "" && !slices.ContainsFunc(res.Mismatches, func(m string) bool {
+					return strings.Contains(m, c.mismatch)
+				}) {
 				t.Errorf("mismatches %q, want %q", res.Mismatches, c.mismatch)
 			}
 			if got := strings.Join(res.Unchecked, "; "); got != c.unchecked {
@@ -317,7 +372,8 @@ func TestDifference(t *testing.T) {
 			}
 		}
 	}
-	for text, line := range map[string]int{string(want): 0, "a\r\n\r\nb\r\nc": 0, string(want) + "\n": 0, string(want) + "\nd": 5, "": 1} {
+	for text, line := range map[string]int{string(want): 0, "a\r\n\r\nb\r\nc": 0, string(want) + "\n": 0,
+		string(want) + "\nd": 5, "": 1} {
 		if got := difference([]byte(text), want); got != line {
 			t.Errorf("%q: line %d, want %d", text, got, line)
 		}
@@ -334,14 +390,17 @@ func TestFolderOfPointers(t *testing.T) {
 	oid := strings.Repeat("ab", 32)
 	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:" + oid + "\nsize 12345\n"
 	extended := func(n int) string { // a pointer of n bytes
-		return strings.Replace(pointer, "oid", "ext-0-x sha256:"+strings.Repeat("c", n-len(pointer)-len("ext-0-x sha256:\n"))+"\noid", 1)
+		return strings.Replace(pointer, "oid",
+			"ext-0-x sha256:"+strings.Repeat("c", n-len(pointer)-len("ext-0-x sha256:\n"))+"\noid", 1)
 	}
 	for name, c := range map[string]struct {
 		text    string
 		pointer bool
 	}{
-		"pointer": {pointer, true}, "longest": {extended(maxPointer), true}, "long": {extended(maxPointer + 1), false}, "text": {"text", false}, "empty": {"", false},
-		"digits": {strings.Replace(pointer, "ab", "AB", 1), false}, "more": {pointer + "x", false}, "huge": {strings.Replace(pointer, "12345", strings.Repeat("9", 30), 1), false},
+		"pointer": {pointer, true}, "longest": {extended(maxPointer), true}, "long": {extended(maxPointer + 1), false},
+		"text": {"text", false}, "empty": {"", false},
+		"digits": {strings.Replace(pointer, "ab", "AB", 1), false}, "more": {pointer + "x", false},
+		"huge": {strings.Replace(pointer, "12345", strings.Repeat("9", 30), 1), false},
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(c.text), 0o666); err != nil {
@@ -389,11 +448,14 @@ func TestFilesInAPackedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if _, err := pack.Write(t.Context(), &out, []pack.File{{Name: "mlp.onnx", Size: int64(len(model)), R: bytes.NewReader(model)}}, pack.Options{Workers: 1}); err != nil {
+	if _, err := pack.Write(t.Context(), &out,
+		[]pack.File{{Name: "mlp.onnx", Size: int64(len(model)), R: bytes.NewReader(model)}},
+		pack.Options{Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "mlp.mcz"), out.Bytes(), 0o666), os.WriteFile(filepath.Join(dir, "mlp.onnx"), model, 0o666)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "mlp.mcz"), out.Bytes(), 0o666),
+		os.WriteFile(filepath.Join(dir, "mlp.onnx"), model, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	sum, size, err := Folder(dir).Digest(t.Context(), "mlp.onnx")

@@ -18,7 +18,8 @@ const fileName = "filename"
 
 // layerNumbers are keys of lists of numbers of layers: layers without experts, with experts, with cross-attention, with
 // attention in a recurrent model, and with shared attention.
-var layerNumbers = []string{"mlp_only_layers", "moe_layers", "cross_attention_layers", "attn_layer_indices", "hybrid_layer_ids"}
+var layerNumbers = []string{"mlp_only_layers", "moe_layers", "cross_attention_layers", "attn_layer_indices",
+	"hybrid_layer_ids"}
 
 // layerThresholds are keys of a number of first layers that differ from the rest: those without a sliding window, and
 // those without experts.
@@ -217,7 +218,8 @@ func (c *jsonFile) equal(o *jsonFile) bool {
 // common is the text without spaces and without what follows from compression.
 func (c *jsonFile) common() []byte {
 	text := c.replaced(func(v value) ([]byte, bool) {
-		return []byte("0"), v.key() == fileName || slices.Contains(layerThresholds, v.key()) || isConfigValue(v.key()) || perLayer(v) || numbered(v)
+		return []byte("0"), v.key() == fileName || slices.Contains(layerThresholds, v.key()) || isConfigValue(v.key()) ||
+			perLayer(v) || numbered(v)
 	})
 	var b bytes.Buffer
 	if json.Compact(&b, text) != nil {
@@ -233,7 +235,8 @@ func perLayer(v value) bool {
 
 // numbered reports whether v is a list of numbers of layers; genai_config.json has one of layers with a sliding window.
 func numbered(v value) bool {
-	return slices.Contains(layerNumbers, v.key()) || len(v.path) > 1 && v.key() == "layers" && v.path[len(v.path)-2] == "sliding_window"
+	return slices.Contains(layerNumbers, v.key()) ||
+		len(v.path) > 1 && v.key() == "layers" && v.path[len(v.path)-2] == "sliding_window"
 }
 
 // intervals are the keys of intervals of layers above 1 in a section.

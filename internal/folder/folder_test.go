@@ -64,7 +64,8 @@ func read(t *testing.T, path ...string) string {
 
 func TestFilesOfTheFolderAreCopied(t *testing.T) {
 	from := write(t, map[string]string{
-		genaiConfig: genai, "tokenizer.json": "{}", ".hidden": "x", "text.onnx": "\xff", "vision.onnx": "\xff", "text.int8.onnx": "\xff",
+		genaiConfig: genai, "tokenizer.json": "{}", ".hidden": "x", "text.onnx": "\xff", "vision.onnx": "\xff",
+		"text.int8.onnx":   "\xff",
 		"text.report.json": "{}", "README.md": "text",
 	})
 	if err := os.Mkdir(filepath.Join(from, "original"), 0o755); err != nil {
@@ -85,7 +86,8 @@ func TestFilesOfTheFolderAreCopied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"LICENSE", "README.md", genaiConfig, "tokenizer.json", "vision.onnx"}; !slices.Equal(f.Copied, want) {
+	if want := []string{"LICENSE", "README.md", genaiConfig, "tokenizer.json", "vision.onnx"}; !slices.Equal(f.Copied,
+		want) {
 		t.Errorf("copied %q, want %q", f.Copied, want)
 	}
 	if want := []string{"model.safetensors", "original"}; !slices.Equal(f.Omitted, want) {
@@ -94,7 +96,8 @@ func TestFilesOfTheFolderAreCopied(t *testing.T) {
 	if got, want := read(t, to, genaiConfig), strings.Replace(genai, "text.onnx", "text.q.onnx", 1); got != want {
 		t.Errorf("configuration: %s", got)
 	}
-	if st, err := os.Lstat(filepath.Join(to, "LICENSE")); err != nil || !st.Mode().IsRegular() || read(t, to, "LICENSE") != "text" {
+	if st, err := os.Lstat(filepath.Join(to, "LICENSE")); err != nil || !st.Mode().IsRegular() ||
+		read(t, to, "LICENSE") != "text" {
 		t.Errorf("LICENSE is no copy of the file that the link names: %v, %v", st, err)
 	}
 }
@@ -102,7 +105,8 @@ func TestFilesOfTheFolderAreCopied(t *testing.T) {
 // Each model of a folder has a section of the configuration; a second result of the same model would replace the first
 // one.
 func TestModelsOfAFolder(t *testing.T) {
-	from, to := write(t, map[string]string{genaiConfig: genai, config: hidden, "text.onnx": "", "vision.onnx": ""}), t.TempDir()
+	from, to := write(t, map[string]string{genaiConfig: genai, config: hidden, "text.onnx": "", "vision.onnx": ""}),
+		t.TempDir()
 	text, vision := filepath.Join(from, "text.onnx"), filepath.Join(from, "vision.onnx")
 	removed := []pass.RemovedLayers{{Layers: 4, Removed: []int{1, 2}}}
 	for range 2 { // the same again changes nothing
@@ -112,7 +116,8 @@ func TestModelsOfAFolder(t *testing.T) {
 		if _, err := publish(t, vision, filepath.Join(to, "vision.q.onnx"), nil, text); err != nil {
 			t.Fatal(err)
 		}
-		want := strings.NewReplacer("text.onnx", "text.q.onnx", "vision.onnx", "vision.q.onnx", `q.onnx", "num_hidden_layers": 4, "s`, `q.onnx", "num_hidden_layers": 2, "s`, "[0, 2, 3]", "[0, 1]").Replace(genai)
+		want := strings.NewReplacer("text.onnx", "text.q.onnx", "vision.onnx", "vision.q.onnx",
+			`q.onnx", "num_hidden_layers": 4, "s`, `q.onnx", "num_hidden_layers": 2, "s`, "[0, 2, 3]", "[0, 1]").Replace(genai)
 		want = strings.Replace(want, `"text.q.onnx", "num_hidden_layers": 4`, `"text.q.onnx", "num_hidden_layers": 2`, 1)
 		if got := read(t, to, genaiConfig); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -186,7 +191,8 @@ func TestIntervalsOfLayersAreReported(t *testing.T) {
 		`{"decoder_sparse_step":1}`: {"num_hidden_layers"},
 	} {
 		from, to := write(t, map[string]string{config: text, "m.onnx": ""}), t.TempDir()
-		for _, removed := range [][]pass.RemovedLayers{{{Layers: 4, Removed: []int{1}}, {Layers: 3, Removed: []int{0}}}, nil} {
+		for _, removed := range [][]pass.RemovedLayers{{{Layers: 4, Removed: []int{1}}, {Layers: 3, Removed: []int{0}}},
+			nil} {
 			f, err := publish(t, filepath.Join(from, "m.onnx"), filepath.Join(to, "m.layers.onnx"), removed)
 			if err != nil {
 				t.Fatal(err)
@@ -211,7 +217,8 @@ func TestNothingIsReplaced(t *testing.T) {
 	} {
 		to := write(t, there)
 		var wrong *pass.OptionError
-		if _, err := publish(t, filepath.Join(write(t, model), "m.onnx"), filepath.Join(to, "m.q.onnx"), nil); !errors.As(err, &wrong) {
+		if _, err := publish(t, filepath.Join(write(t, model), "m.onnx"), filepath.Join(to, "m.q.onnx"), nil); !errors.As(err,
+			&wrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for file, text := range there {
@@ -225,7 +232,8 @@ func TestNothingIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	var target *atomicfile.TargetError
-	if _, err := publish(t, filepath.Join(write(t, model), "m.onnx"), filepath.Join(link, "m.q.onnx"), nil); !errors.As(err, &target) {
+	if _, err := publish(t, filepath.Join(write(t, model), "m.onnx"), filepath.Join(link, "m.q.onnx"),
+		nil); !errors.As(err, &target) {
 		t.Errorf("a link in the folder: %v", err)
 	}
 	same := write(t, model)
@@ -237,7 +245,8 @@ func TestNothingIsReplaced(t *testing.T) {
 func TestMalformedConfiguration(t *testing.T) {
 	for _, text := range []string{"", "{", `{"a":1}}`, strings.Repeat("[", 1<<20), "[" + strings.Repeat(" ", maxConfig)} {
 		from := write(t, map[string]string{config: text, "m.onnx": ""})
-		if _, err := publish(t, filepath.Join(from, "m.onnx"), filepath.Join(t.TempDir(), "m.q.onnx"), nil); err == nil || !strings.Contains(err.Error(), config) {
+		if _, err := publish(t, filepath.Join(from, "m.onnx"), filepath.Join(t.TempDir(), "m.q.onnx"), nil); err == nil ||
+			!strings.Contains(err.Error(), config) {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}
@@ -249,7 +258,8 @@ func TestNestingIsBounded(t *testing.T) {
 	if _, err := parse(nested(maxNesting)); err != nil {
 		t.Errorf("%d levels: %v", maxNesting, err)
 	}
-	if _, err := parse(nested(maxNesting + 1)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("nested deeper than %d levels", maxNesting)) {
+	if _, err := parse(nested(maxNesting + 1)); err == nil ||
+		!strings.Contains(err.Error(), fmt.Sprintf("nested deeper than %d levels", maxNesting)) {
 		t.Errorf("more levels: %v", err)
 	}
 }
@@ -303,39 +313,59 @@ func TestNumbersFollowTheirSubmodel(t *testing.T) {
 		stale               []string
 	}{
 		{"Gemma", "", `{"head_dim":256,"intermediate_size":2048,"num_attention_heads":8,"num_key_value_heads":1}`, nil,
-			[]pass.ConfigValue{neurons(pass.Text, 2048, 1434)}, `{"head_dim":256,"intermediate_size":1434,"num_attention_heads":8,"num_key_value_heads":1}`, nil},
-		{"GPT-2", "", `{"n_embd":768,"n_head":12,"n_inner":null,"n_layer":12}`, []pass.RemovedLayers{layers(pass.Text, 12, 1, 2)},
-			[]pass.ConfigValue{neurons(pass.Text, 3072, 2304), heads(pass.Text, 12, 64, 9)}, `{"n_embd":768,"n_head":9, "head_dim": 64,"n_inner":2304,"n_layer":10}`, nil},
-		{"GPT-2 without n_inner", "", `{"n_embd":768}`, nil, []pass.ConfigValue{neurons(pass.Text, 3072, 2304)}, `{"n_embd":768}`, []string{"intermediate_size"}},
+			[]pass.ConfigValue{neurons(pass.Text, 2048, 1434)},
+			`{"head_dim":256,"intermediate_size":1434,"num_attention_heads":8,"num_key_value_heads":1}`, nil},
+		{"GPT-2", "", `{"n_embd":768,"n_head":12,"n_inner":null,"n_layer":12}`,
+			[]pass.RemovedLayers{layers(pass.Text, 12, 1, 2)},
+			[]pass.ConfigValue{neurons(pass.Text, 3072, 2304), heads(pass.Text, 12, 64, 9)},
+			`{"n_embd":768,"n_head":9, "head_dim": 64,"n_inner":2304,"n_layer":10}`, nil},
+		{"GPT-2 without n_inner", "", `{"n_embd":768}`, nil, []pass.ConfigValue{neurons(pass.Text, 3072, 2304)},
+			`{"n_embd":768}`, []string{"intermediate_size"}},
 		{"Llama", "", `{"intermediate_size":64,"num_attention_heads":8,"num_key_value_heads":4}`, nil,
-			[]pass.ConfigValue{heads(pass.Text, 8, 16, 6), {Name: pass.KeyValueHeads, Submodel: pass.Text, From: 4, To: []int{3}}},
+			[]pass.ConfigValue{heads(pass.Text, 8, 16, 6),
+				{Name: pass.KeyValueHeads, Submodel: pass.Text, From: 4, To: []int{3}}},
 			`{"intermediate_size":64,"num_attention_heads":6, "head_dim": 16,"num_key_value_heads":3}`, nil},
 		{"Llama of as many key and value heads", "", `{"head_dim":16,"num_attention_heads":8,"num_key_value_heads":8}`, nil,
-			[]pass.ConfigValue{heads(pass.Text, 8, 16, 6)}, `{"head_dim":16,"num_attention_heads":6,"num_key_value_heads":6}`, nil},
+			[]pass.ConfigValue{heads(pass.Text, 8, 16, 6)}, `{"head_dim":16,"num_attention_heads":6,"num_key_value_heads":6}`,
+			nil},
 		{"one key and value head", "", `{"head_dim":16,"num_attention_heads":8,"num_kv_heads":1}`, nil,
-			[]pass.ConfigValue{heads(pass.Text, 8, 16, 6), {Name: pass.KeyValueHeads, Submodel: pass.Text, From: 1, To: []int{1}}},
+			[]pass.ConfigValue{heads(pass.Text, 8, 16, 6),
+				{Name: pass.KeyValueHeads, Submodel: pass.Text, From: 1, To: []int{1}}},
 			`{"head_dim":16,"num_attention_heads":6,"num_kv_heads":1}`, nil},
 		{"Whisper", "", `{"encoder_attention_heads":6,"decoder_attention_heads":6,"encoder_ffn_dim":8,"decoder_ffn_dim":8,"encoder_layers":4,"decoder_layers":4,"num_hidden_layers":4}`,
-			[]pass.RemovedLayers{layers(pass.Decoder, 4, 1)}, []pass.ConfigValue{neurons(pass.Decoder, 8, 6), neurons(pass.Audio, 8, 5), heads(pass.Audio, 6, 0, 4)},
+			[]pass.RemovedLayers{layers(pass.Decoder, 4, 1)},
+			[]pass.ConfigValue{neurons(pass.Decoder, 8, 6), neurons(pass.Audio, 8, 5), heads(pass.Audio, 6, 0, 4)},
 			`{"encoder_attention_heads":4,"decoder_attention_heads":6,"encoder_ffn_dim":5,"decoder_ffn_dim":6,"encoder_layers":4,"decoder_layers":3,"num_hidden_layers":4}`, []string{"head_dim"}},
-		{"heads of both", "", `{"encoder_attention_heads":6,"decoder_attention_heads":6}`, nil, []pass.ConfigValue{heads(pass.Decoder, 6, 4, 5), heads(pass.Text, 6, 4, 5)},
+		{"heads of both", "", `{"encoder_attention_heads":6,"decoder_attention_heads":6}`, nil,
+			[]pass.ConfigValue{heads(pass.Decoder, 6, 4, 5), heads(pass.Text, 6, 4, 5)},
 			`{"encoder_attention_heads":5, "head_dim": 4,"decoder_attention_heads":5}`, nil},
-		{"a decoder, by its file", "decoder_model.onnx", `{"encoder_ffn_dim":8,"decoder_ffn_dim":8}`, nil, []pass.ConfigValue{neurons(pass.Text, 8, 6)},
+		{"a decoder, by its file", "decoder_model.onnx", `{"encoder_ffn_dim":8,"decoder_ffn_dim":8}`, nil,
+			[]pass.ConfigValue{neurons(pass.Text, 8, 6)},
 			`{"encoder_ffn_dim":8,"decoder_ffn_dim":6}`, nil},
 		{"encoder or decoder", "", `{"encoder_ffn_dim":8,"decoder_ffn_dim":8}`, nil, []pass.ConfigValue{neurons("", 8, 6)},
 			`{"encoder_ffn_dim":8,"decoder_ffn_dim":8}`, []string{"decoder_ffn_dim", "encoder_ffn_dim"}},
-		{"T5", "", `{"d_ff":64,"d_kv":8,"num_decoder_layers":6,"num_heads":4,"num_layers":6}`, []pass.RemovedLayers{layers(pass.Decoder, 6, 2), layers(pass.Text, 6, 2, 3)},
-			[]pass.ConfigValue{neurons(pass.Decoder, 64, 32), neurons(pass.Text, 64, 32)}, `{"d_ff":32,"d_kv":8,"num_decoder_layers":5,"num_heads":4,"num_layers":4}`, nil},
-		{"T5 of two sizes", "", `{"d_ff":64}`, nil, []pass.ConfigValue{neurons(pass.Decoder, 64, 32), neurons(pass.Text, 64, 16)}, `{"d_ff":64}`, []string{"d_ff"}},
-		{"CLIP", "", `{"text_config":{"intermediate_size":64},"vision_config":{"intermediate_size":64}}`, nil, []pass.ConfigValue{neurons(pass.Vision, 64, 48)},
+		{"T5", "", `{"d_ff":64,"d_kv":8,"num_decoder_layers":6,"num_heads":4,"num_layers":6}`,
+			[]pass.RemovedLayers{layers(pass.Decoder, 6, 2), layers(pass.Text, 6, 2, 3)},
+			[]pass.ConfigValue{neurons(pass.Decoder, 64, 32), neurons(pass.Text, 64, 32)},
+			`{"d_ff":32,"d_kv":8,"num_decoder_layers":5,"num_heads":4,"num_layers":4}`, nil},
+		{"T5 of two sizes", "", `{"d_ff":64}`, nil,
+			[]pass.ConfigValue{neurons(pass.Decoder, 64, 32), neurons(pass.Text, 64, 16)}, `{"d_ff":64}`, []string{"d_ff"}},
+		{"CLIP", "", `{"text_config":{"intermediate_size":64},"vision_config":{"intermediate_size":64}}`, nil,
+			[]pass.ConfigValue{neurons(pass.Vision, 64, 48)},
 			`{"text_config":{"intermediate_size":64},"vision_config":{"intermediate_size":48}}`, nil},
-		{"Swin", "", `{"depths":[2,2,6,2],"mlp_ratio":4.0,"num_heads":[3,6,12,24]}`, []pass.RemovedLayers{layers(pass.Vision, 6, 1, 2)}, []pass.ConfigValue{neurons(pass.Vision, 96, 72)},
+		{"Swin", "", `{"depths":[2,2,6,2],"mlp_ratio":4.0,"num_heads":[3,6,12,24]}`,
+			[]pass.RemovedLayers{layers(pass.Vision, 6, 1, 2)}, []pass.ConfigValue{neurons(pass.Vision, 96, 72)},
 			`{"depths":[2,2,4,2],"mlp_ratio":4.0,"num_heads":[3,6,12,24]}`, []string{"depths", "mlp_ratio"}},
-		{"layers that differ", "", `{"intermediate_size":64}`, nil, []pass.ConfigValue{neurons("", 64, 32, 64)}, `{"intermediate_size":64}`, []string{"intermediate_size"}},
-		{"a first layer of another kind", "", `{"num_hidden_layers":4}`, []pass.RemovedLayers{layers("", 3, 1)}, nil, `{"num_hidden_layers":4}`, []string{"num_hidden_layers"}},
-		{"one step after the other", "", `{"num_hidden_layers":6,"intermediate_size":8}`, []pass.RemovedLayers{layers("", 6, 1, 2), {Layers: 4, Removed: []int{0}, Change: 1}},
-			[]pass.ConfigValue{neurons("", 8, 6), {Name: pass.IntermediateSize, From: 6, To: []int{3}, Change: 1}}, `{"num_hidden_layers":3,"intermediate_size":3}`, nil},
-		{"stacks of which one has as many layers as are left of the other", "", `{"num_hidden_layers":4}`, []pass.RemovedLayers{layers("", 4, 1, 2), layers("", 2, 1)}, nil,
+		{"layers that differ", "", `{"intermediate_size":64}`, nil, []pass.ConfigValue{neurons("", 64, 32, 64)},
+			`{"intermediate_size":64}`, []string{"intermediate_size"}},
+		{"a first layer of another kind", "", `{"num_hidden_layers":4}`, []pass.RemovedLayers{layers("", 3, 1)}, nil,
+			`{"num_hidden_layers":4}`, []string{"num_hidden_layers"}},
+		{"one step after the other", "", `{"num_hidden_layers":6,"intermediate_size":8}`,
+			[]pass.RemovedLayers{layers("", 6, 1, 2), {Layers: 4, Removed: []int{0}, Change: 1}},
+			[]pass.ConfigValue{neurons("", 8, 6), {Name: pass.IntermediateSize, From: 6, To: []int{3}, Change: 1}},
+			`{"num_hidden_layers":3,"intermediate_size":3}`, nil},
+		{"stacks of which one has as many layers as are left of the other", "", `{"num_hidden_layers":4}`,
+			[]pass.RemovedLayers{layers("", 4, 1, 2), layers("", 2, 1)}, nil,
 			`{"num_hidden_layers":2}`, nil},
 	} {
 		model := cmp.Or(c.model, "model.onnx")
@@ -363,7 +393,8 @@ func TestNumbersOfSeveralModelsAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := &atomicfile.Set{}
-	if err := errors.Join(f.Write(set, nil, []pass.ConfigValue{{Name: pass.IntermediateSize, From: 8, To: []int{6}}}), set.Publish(""), set.Close()); err != nil {
+	if err := errors.Join(f.Write(set, nil, []pass.ConfigValue{{Name: pass.IntermediateSize, From: 8, To: []int{6}}}),
+		set.Publish(""), set.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, to, config); got != `{"ffn_dim":8}` || !slices.Equal(f.Stale, []string{"ffn_dim"}) {
@@ -376,7 +407,8 @@ func TestNumbersOfSeveralModelsAreReported(t *testing.T) {
 func TestConfigurationAboveTheFolderOfModels(t *testing.T) {
 	from := t.TempDir()
 	for name, text := range map[string]string{
-		config: `{"intermediate_size":8}`, "tokenizer.json": "{}", "onnx/model.onnx": "", "onnx/model_q4.onnx": "", "other.onnx": "",
+		config: `{"intermediate_size":8}`, "tokenizer.json": "{}", "onnx/model.onnx": "", "onnx/model_q4.onnx": "",
+		"other.onnx":            "",
 		"modules.json":          `[{"path": ""}, {"path": "1_Pooling"}, {"path": "2_Router"}, {"path": "../outside"}, {"path": "missing"}]`,
 		"1_Pooling/config.json": "{}", "2_Router/query/config.json": "{}", "2_Router/.hidden": "", "openvino/model.xml": "",
 	} {
@@ -385,7 +417,8 @@ func TestConfigurationAboveTheFolderOfModels(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{config, "modules.json", "tokenizer.json", filepath.Join("1_Pooling", config), filepath.Join("2_Router", "query", config)}
+	want := []string{config, "modules.json", "tokenizer.json", filepath.Join("1_Pooling", config),
+		filepath.Join("2_Router", "query", config)}
 	model := filepath.Join(from, "onnx", "model.onnx")
 	for _, at := range []string{"", "onnx"} {
 		to := t.TempDir()
@@ -399,7 +432,8 @@ func TestConfigurationAboveTheFolderOfModels(t *testing.T) {
 				t.Fatal(err)
 			}
 			set := &atomicfile.Set{}
-			if err := errors.Join(f.Write(set, nil, []pass.ConfigValue{{Name: pass.IntermediateSize, From: 8, To: []int{6}}}), set.Publish(""), set.Close()); err != nil {
+			if err := errors.Join(f.Write(set, nil, []pass.ConfigValue{{Name: pass.IntermediateSize, From: 8, To: []int{6}}}),
+				set.Publish(""), set.Close()); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(f.Copied, want) || !slices.Equal(f.Omitted, []string{"onnx", "openvino"}) {

@@ -10,8 +10,9 @@ import (
 // Other settings and the order of keys stay; a setting for all models stays as it is.
 func TestNameExternalData(t *testing.T) {
 	for was, want := range map[string]string{
-		`{}`:                   "{\n  \"transformers.js_config\": {\n    \"use_external_data_format\": {\n      \"a.onnx\": 1\n    }\n  }}",
-		`{"z": 1, "b": 1e999}`: "{\n  \"transformers.js_config\": {\n    \"use_external_data_format\": {\n      \"a.onnx\": 1\n    }\n  },\"z\": 1, \"b\": 1e999}",
+		`{}`: "{\n  \"transformers.js_config\": {\n    \"use_external_data_format\": {\n      \"a.onnx\": 1\n    }\n  }}",
+		`{"z": 1, "b": 1e999}`: "{\n  \"transformers.js_config\": {\n    \"use_external_data_format\": {\n      " +
+			"\"a.onnx\": 1\n    }\n  },\"z\": 1, \"b\": 1e999}",
 		`{"transformers.js_config":{"use_external_data_format":{"b.onnx":2},"dtype":"q4"},"z":1}`: "{\"transformers.js_config\":{\n    \"dtype\": \"q4\",\n    " +
 			"\"use_external_data_format\": {\n      \"a.onnx\": 1,\n      \"b.onnx\": 2\n    }\n  },\"z\":1}",
 		`{"transformers.js_config":{"use_external_data_format":true}}`: `{"transformers.js_config":{"use_external_data_format":true}}`,
@@ -27,7 +28,8 @@ func TestNameExternalData(t *testing.T) {
 	if err := NameExternalData(t.TempDir(), []string{"a.onnx"}, atomicfile.Access{}); err != nil {
 		t.Errorf("without configuration: %v", err)
 	}
-	if err := NameExternalData(write(t, map[string]string{config: "["}), []string{"a.onnx"}, atomicfile.Access{}); err == nil {
+	if err := NameExternalData(write(t, map[string]string{config: "["}), []string{"a.onnx"},
+		atomicfile.Access{}); err == nil {
 		t.Error("malformed configuration is no error")
 	}
 }
@@ -49,7 +51,8 @@ func TestOfTransformers(t *testing.T) {
 			t.Errorf("%s: %d files are copied: %s", model, got, f.Copied)
 		}
 	}
-	if _, err := OfTransformers(filepath.Join(hub, "m.onnx"), write(t, map[string]string{config: `{"z": 2}`})); err == nil {
+	if _, err := OfTransformers(filepath.Join(hub, "m.onnx"),
+		write(t, map[string]string{config: `{"z": 2}`})); err == nil {
 		t.Error("other configuration is no error")
 	}
 	if f, err := OfTransformers(filepath.Join(t.TempDir(), "onnx", "m.onnx"), t.TempDir()); f != nil || err != nil {

@@ -34,13 +34,13 @@ var valueKeys = []struct {
 		},
 	},
 	{pass.AttentionHeads, []string{
-		pass.AttentionHeads, "num_heads", "n_head", "n_heads", "attention_heads", "encoder_attention_heads", "decoder_attention_heads",
-		"num_encoder_attention_heads", "num_decoder_attention_heads",
+		pass.AttentionHeads, "num_heads", "n_head", "n_heads", "attention_heads", "encoder_attention_heads",
+		"decoder_attention_heads", "num_encoder_attention_heads", "num_decoder_attention_heads",
 	}},
 	{pass.KeyValueHeads, []string{pass.KeyValueHeads, "num_kv_heads", "n_kv_heads", "multi_query_group_num"}},
 	{pass.IntermediateSize, []string{
-		pass.IntermediateSize, "ffn_dim", "n_inner", "hidden_dim", "d_ff", "d_inner", "encoder_ffn_dim", "decoder_ffn_dim", "mlp_dim", "ffn_hidden_size",
-		"mlp_ratio", "mlp_ratios", "expansion_ratio",
+		pass.IntermediateSize, "ffn_dim", "n_inner", "hidden_dim", "d_ff", "d_inner", "encoder_ffn_dim", "decoder_ffn_dim",
+		"mlp_dim", "ffn_hidden_size", "mlp_ratio", "mlp_ratios", "expansion_ratio",
 	}},
 }
 

@@ -74,7 +74,8 @@ func New(ctx context.Context, path string, identify func(context.Context) (Ident
 func at(ctx context.Context, dir string, identify func(context.Context) (Identity, error)) (*Journal, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	j := &Journal{
-		dir: dir, identify: func() (Identity, error) { return identify(ctx) }, cancel: cancel, known: map[string][]*io.SectionReader{},
+		dir: dir, identify: func() (Identity, error) { return identify(ctx) }, cancel: cancel,
+		known: map[string][]*io.SectionReader{},
 	}
 	// The folder is made for the first result, so that a run without one leaves nothing.
 	if _, err := os.Lstat(filepath.Join(j.dir, logName)); errors.Is(err, os.ErrNotExist) {

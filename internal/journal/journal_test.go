@@ -244,7 +244,8 @@ func TestGroup(t *testing.T) {
 	}
 	a, b := join(0), join(1)
 	costs := []int64{1, 1, 1, 1}
-	if x, y := a.Mine(costs), b.Mine(costs); !slices.Equal(x, []bool{true, false, true, false}) || !slices.Equal(y, []bool{false, true, false, true}) {
+	if x, y := a.Mine(costs), b.Mine(costs); !slices.Equal(x, []bool{true, false, true, false}) ||
+		!slices.Equal(y, []bool{false, true, false, true}) {
 		t.Errorf("%v and %v are mine", x, y)
 	}
 	if _, err := a.Add(t.Context(), "one", []byte("1")); err != nil {
@@ -270,7 +271,8 @@ func TestGroup(t *testing.T) {
 	if path, err := b.File(t.Context(), "two"); err != nil || path == own {
 		t.Errorf("the file of no result is %s: %v", path, err)
 	}
-	if err := errors.Join(a.End(t.Context()), a.End(t.Context()), b.Refresh(t.Context())); err != nil || !a.Ended() || b.Ended() || !slices.Equal(b.Missing(), []int{1}) {
+	if err := errors.Join(a.End(t.Context()), a.End(t.Context()), b.Refresh(t.Context())); err != nil || !a.Ended() ||
+		b.Ended() || !slices.Equal(b.Missing(), []int{1}) {
 		t.Errorf("%v have not ended: %v", b.Missing(), err)
 	}
 	// A torn record is none, and a log that was started anew has none.

@@ -123,7 +123,8 @@ func TestMirroredGroup(t *testing.T) { synctest.Test(t, testMirroredGroup) }
 func testMirroredGroup(t *testing.T) {
 	s := newStore()
 	folder := t.TempDir()
-	a, b := s.joined(t, t.Context(), folder, 0, map[string]int{}), s.joined(t, t.Context(), t.TempDir(), 1, map[string]int{})
+	a, b := s.joined(t, t.Context(), folder, 0, map[string]int{}),
+		s.joined(t, t.Context(), t.TempDir(), 1, map[string]int{})
 	add := func(g *Group, unit string) {
 		t.Helper()
 		if _, err := g.Add(t.Context(), unit, []byte(unit)); err != nil {
@@ -136,7 +137,8 @@ func testMirroredGroup(t *testing.T) {
 	}
 	var patience *PatienceError
 	begin := s.pulls
-	if err := b.Wait(t.Context(), time.Minute, func() bool { return false }); !errors.As(err, &patience) || s.pulls-begin > 12 {
+	if err := b.Wait(t.Context(), time.Minute, func() bool { return false }); !errors.As(err, &patience) ||
+		s.pulls-begin > 12 {
 		t.Errorf("%d logs are received in a minute: %v", s.pulls-begin, err)
 	}
 	file := func(g *Group, name, content string) {
@@ -189,7 +191,8 @@ func testMirroredGroup(t *testing.T) {
 	if _, ok := anew.Result("three"); !ok {
 		t.Error("a result of another machine is missing")
 	}
-	if err := errors.Join(other.Close(), anew.Close(), b.Close(), last.Remove(t.Context())); err != nil || len(s.content) > 0 {
+	if err := errors.Join(other.Close(), anew.Close(), b.Close(), last.Remove(t.Context())); err != nil ||
+		len(s.content) > 0 {
 		t.Errorf("%d objects are left: %v", len(s.content), err)
 	}
 }
@@ -200,7 +203,8 @@ func TestResultsAreSeenInTime(t *testing.T) {
 	for _, quiet := range []time.Duration{0, minInterval, 5 * time.Second, 40 * time.Second, 5 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStore()
-			a, b := s.joined(t, t.Context(), t.TempDir(), 0, map[string]int{}), s.joined(t, t.Context(), t.TempDir(), 1, map[string]int{})
+			a, b := s.joined(t, t.Context(), t.TempDir(), 0, map[string]int{}),
+				s.joined(t, t.Context(), t.TempDir(), 1, map[string]int{})
 			go func() {
 				time.Sleep(quiet)
 				if _, err := a.Add(t.Context(), "one", []byte("one")); err != nil {

@@ -22,7 +22,8 @@ func LargestBatch(budget int64, bytes func(batch int) (int64, error)) (batch int
 			next = batch + (tooLarge-batch)/2
 		}
 		if next > maxBatch {
-			return 0, 0, fmt.Errorf("memory: a batch of %d still fits into %d bytes: memory does not grow with the batch", batch, budget)
+			return 0, 0, fmt.Errorf("memory: a batch of %d still fits into %d bytes: memory does not grow with the batch",
+				batch, budget)
 		}
 		n, err := bytes(next)
 		if err != nil {

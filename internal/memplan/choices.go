@@ -13,17 +13,19 @@ import (
 
 // A Choice is one combination of memory savings.
 type Choice struct {
-	Name     string        `json:"name"`  // options, as on the command line
-	Options  []pass.Option `json:"-"`     // that differ from the given ones
-	Batch    int           `json:"batch"` // the given batch size
-	Arena    int64         `json:"arena"`
-	Total    int64         `json:"total"`
-	Time     float64       `json:"predicted_time"` // of a sample, relative to that without memory savings: multiply-adds with recomputation
-	Fits     bool          `json:"fits"`           // within the budget
-	Largest  int           `json:"largest_batch,omitempty"`
-	AtMost   int64         `json:"largest_total,omitempty"` // of the largest batch, or of the smallest if none fits
-	Cheapest bool          `json:"cheapest,omitempty"`      // the least predicted time of those that fit, of equal ones the least memory
-	Measured *Measured     `json:"measured,omitempty"`
+	Name    string        `json:"name"`  // options, as on the command line
+	Options []pass.Option `json:"-"`     // that differ from the given ones
+	Batch   int           `json:"batch"` // the given batch size
+	Arena   int64         `json:"arena"`
+	Total   int64         `json:"total"`
+	// of a sample, relative to that without memory savings: multiply-adds with recomputation
+	Time    float64 `json:"predicted_time"`
+	Fits    bool    `json:"fits"` // within the budget
+	Largest int     `json:"largest_batch,omitempty"`
+	AtMost  int64   `json:"largest_total,omitempty"` // of the largest batch, or of the smallest if none fits
+	// the least predicted time of those that fit, of equal ones the least memory
+	Cheapest bool      `json:"cheapest,omitempty"`
+	Measured *Measured `json:"measured,omitempty"`
 
 	Plan *distill.Plan `json:"-"` // of the given batch size
 }
@@ -41,14 +43,30 @@ var savings = []struct {
 	value func(o *distill.FineTune) string
 	reset func(o *distill.FineTune)
 }{
-	{"checkpoint", "none", func(o *distill.FineTune) string { return o.Checkpoint }, func(o *distill.FineTune) { o.Checkpoint = "none" }},
-	{"storage", "float32", func(o *distill.FineTune) string { return o.Storage }, func(o *distill.FineTune) { o.Storage = "float32" }},
-	{"offload", "none", func(o *distill.FineTune) string { return o.Offload }, func(o *distill.FineTune) { o.Offload = "none" }},
-	{"accumulate", "1", func(o *distill.FineTune) string { return fmt.Sprint(max(1, o.Accumulate)) }, func(o *distill.FineTune) { o.Accumulate = 1 }},
+	{
+		"checkpoint", "none",
+		func(o *distill.FineTune) string { return o.Checkpoint },
+		func(o *distill.FineTune) { o.Checkpoint = "none" },
+	},
+	{
+		"storage", "float32",
+		func(o *distill.FineTune) string { return o.Storage },
+		func(o *distill.FineTune) { o.Storage = "float32" },
+	},
+	{
+		"offload", "none",
+		func(o *distill.FineTune) string { return o.Offload },
+		func(o *distill.FineTune) { o.Offload = "none" },
+	},
+	{
+		"accumulate", "1",
+		func(o *distill.FineTune) string { return fmt.Sprint(max(1, o.Accumulate)) },
+		func(o *distill.FineTune) { o.Accumulate = 1 },
+	},
 }
 
-// Choices plans all combinations of the given memory savings, from none to all of them. With a budget in bytes each has its largest batch
-// size, and the cheapest one that fits is marked.
+// Choices plans all combinations of the given memory savings, from none to all of them. With a budget in bytes each has
+// its largest batch size, and the cheapest one that fits is marked.
 func (t *Trainer) Choices(ctx context.Context, budget int64) ([]*Choice, error) {
 	var used []int
 	for i, s := range savings {
@@ -94,8 +112,8 @@ func (t *Trainer) choice(ctx context.Context, c *Choice, budget int64) (err erro
 	return err
 }
 
-// largest returns the largest batch size within the budget and its memory; 0 and that of the smallest batch if none fits. The memory of a
-// model with a fixed batch size hardly depends on the number of micro-batches.
+// largest returns the largest batch size within the budget and its memory; 0 and that of the smallest batch if none
+// fits. The memory of a model with a fixed batch size hardly depends on the number of micro-batches.
 func (t *Trainer) largest(ctx context.Context, c *Choice, budget int64) (int, int64, error) {
 	if c.Plan.Fixed {
 		if c.Fits {
@@ -128,8 +146,8 @@ func mark(all []*Choice) {
 	}
 }
 
-// Compared returns the combinations of activation checkpointing and storage of activations in fewer bits: none, each, and both. Options that are not given are
-// --checkpoint auto and --storage float16.
+// Compared returns the combinations of activation checkpointing and storage of activations in fewer bits: none, each,
+// and both. Options that are not given are --checkpoint auto and --storage float16.
 func (t *Trainer) Compared(ctx context.Context) ([]*Choice, error) {
 	all := t.With(func(o *distill.FineTune) {
 		if o.Checkpoint == "none" || o.Checkpoint == "" {
@@ -146,7 +164,12 @@ func (t *Trainer) Compared(ctx context.Context) ([]*Choice, error) {
 	}
 	for i, name := range []string{"baseline", "activation checkpointing", all.Train.Storage + " storage", "both"} {
 		choices[i].Name = name
-		choices[i].Options = []pass.Option{{Name: "checkpoint", Value: all.Train.Checkpoint}, {Name: "storage", Value: all.Train.Storage}, {Name: "offload", Value: "none"}, {Name: "accumulate", Value: "1"}}
+		choices[i].Options = []pass.Option{
+			{Name: "checkpoint", Value: all.Train.Checkpoint},
+			{Name: "storage", Value: all.Train.Storage},
+			{Name: "offload", Value: "none"},
+			{Name: "accumulate", Value: "1"},
+		}
 		if i&1 == 0 {
 			choices[i].Options[0].Value = "none"
 		}

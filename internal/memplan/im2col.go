@@ -19,7 +19,8 @@ func (b *imageGraph) window(n *ir.Node) *layout.Window {
 	if len(x) < 3 || len(w) != len(x) || len(y) != len(x) {
 		return nil
 	}
-	if axes, _ := operator.Of(n).Input(filters[0]).Axes(n, len(w)); axes.Shared > 0 { // transposed: its copies are of the output
+	// transposed: its copies are of the output
+	if axes, _ := operator.Of(n).Input(filters[0]).Axes(n, len(w)); axes.Shared > 0 {
 		return nil
 	}
 	if n.Int("group", 1) == x[1] && x[1] > 1 {

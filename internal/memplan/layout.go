@@ -75,7 +75,8 @@ func (b *imageGraph) build(g *ir.Graph) {
 	}
 	for i, v := range b.values {
 		if slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return within(u) != g }) {
-			b.graph.Nodes = append(b.graph.Nodes, layout.Node{Name: "subgraph that reads " + v.Name, Role: layout.Breaking, Inputs: []int{i}})
+			b.graph.Nodes = append(b.graph.Nodes,
+				layout.Node{Name: "subgraph that reads " + v.Name, Role: layout.Breaking, Inputs: []int{i}})
 		}
 	}
 }

@@ -32,7 +32,8 @@ func TestLayoutOfNetworks(t *testing.T) {
 		{"heads are no layout", build("x", 1, 8, 6, 6).node("Transpose:t", nil, ir.IntsAttr("perm", 0, 2, 1, 3)), "", "", 0},
 		{"reduced to nothing", build("x", 1, 8, 6, 6).conv("a", 8, 8, 1).
 			node("ReduceMean:m", nil, ir.IntsAttr("axes", 2, 3), ir.IntAttr("keepdims", 0)), "x a", "", 1},
-		{"reduced to one pixel", build("x", 1, 8, 6, 6).conv("a", 8, 8, 1).node("ReduceMean:m", nil, ir.IntsAttr("axes", 2, 3)), "x", "", 1},
+		{"reduced to one pixel", build("x", 1, 8, 6, 6).conv("a", 8, 8, 1).node("ReduceMean:m", nil,
+			ir.IntsAttr("axes", 2, 3)), "x", "", 1},
 		{"no images", build("x", -1, 8).node("Relu:r", nil), "", "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -88,16 +89,19 @@ func TestBroadcastingBreaksLayouts(t *testing.T) {
 func TestPatches(t *testing.T) {
 	pads, group := ir.IntsAttr("pads", 1, 1, 1, 1), ir.IntAttr("group", 8)
 	b := build("x", 2, 8, 6, 6).conv("a", 4, 8, 3, pads)
-	if got, want := b.facts(t, Options{Layout: true}).Layout, int64(2*2*8*9*36*4); got.First.Bytes != want || got.Last.Bytes != want {
+	if got, want := b.facts(t, Options{Layout: true}).Layout, int64(2*2*8*9*36*4); got.First.Bytes != want ||
+		got.Last.Bytes != want {
 		t.Errorf("got %+v, want %d bytes", got, want)
 	}
 	b = build("x", 2, 8, 6, 6).conv("a", 8, 1, 3, pads, group)
-	if got := b.facts(t, Options{Layout: true}).Layout; got.First != (memoryplan.Patches{}) || got.Last != (memoryplan.Patches{}) {
+	if got := b.facts(t, Options{Layout: true}).Layout; got.First != (memoryplan.Patches{}) ||
+		got.Last != (memoryplan.Patches{}) {
 		t.Errorf("got %+v of a convolution by channels", got)
 	}
 	// At stride 2 a pointwise convolution copies every other pixel, unless channels are last.
 	b = build("x", 2, 8, 6, 6).conv("a", 4, 8, 1, ir.IntsAttr("strides", 2, 2), ir.StringAttr("auto_pad", "SAME_UPPER"))
-	if got, want := b.facts(t, Options{Layout: true}).Layout, int64(2*2*8*9*4); got.First.Bytes != want || got.Last != (memoryplan.Patches{}) {
+	if got, want := b.facts(t, Options{Layout: true}).Layout, int64(2*2*8*9*4); got.First.Bytes != want ||
+		got.Last != (memoryplan.Patches{}) {
 		t.Errorf("got %+v, want %d bytes channels first", got, want)
 	}
 }

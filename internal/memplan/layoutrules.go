@@ -39,7 +39,8 @@ func (h layoutRule) of(n *ir.Node, rank int) layout.Role {
 	switch {
 	case n.Graph().Opset("") < f.FlattensBefore, n.Int("keepdims", 1) == 0:
 		return layout.Breaking
-	case h.one && f.Elementwise == operator.NotElementwise && slices.ContainsFunc(axisInputs(n, f), func(v *ir.Value) bool { return v.Const == nil }):
+	case h.one && f.Elementwise == operator.NotElementwise &&
+		slices.ContainsFunc(axisInputs(n, f), func(v *ir.Value) bool { return v.Const == nil }):
 		return layout.Breaking
 	}
 	return h.role
@@ -57,7 +58,8 @@ func axisInputs(n *ir.Node, f *operator.Facts) []*ir.Value {
 	return list
 }
 
-// move is the role of a Transpose. Of three axes, the permutation 0, 2, 1 is either direction; here it is to channels last.
+// move is the role of a Transpose. Of three axes, the permutation 0, 2, 1 is either direction; here it is to channels
+// last.
 func move(perm *ir.Attr, rank int) layout.Role {
 	if perm == nil || rank < 3 || len(perm.Ints) != rank {
 		return layout.Breaking

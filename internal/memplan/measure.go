@@ -12,7 +12,8 @@ import (
 )
 
 // measure runs m as r was planned.
-func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *memoryplan.Run) (*memoryplan.Measured, error) {
+func (p *planner) measure(ctx context.Context, m *ir.Model, o Options, r *memoryplan.Run,
+) (*memoryplan.Measured, error) {
 	in, err := p.randomInputs(ctx, r.Batch)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,9 @@ type Planned struct {
 // unless o.Measure is set. A model that cannot be planned, because of an unsupported operator
 // or inputs without types, has a plan of its weights only.
 func Model(ctx context.Context, f *onnx.File, o Options) (*Planned, error) {
-	planned := &Planned{Plan: &memoryplan.Plan{Weights: stored(f.Model), Workers: max(o.Workers, 1), Runs: []*memoryplan.Run{}}}
+	planned := &Planned{Plan: &memoryplan.Plan{
+		Weights: stored(f.Model), Workers: max(o.Workers, 1), Runs: []*memoryplan.Run{},
+	}}
 	var err error
 	if planned.ORT, err = report.LoadedBytes(ctx, f.Model); err != nil {
 		return nil, err

@@ -35,7 +35,8 @@ func TestRunsAreTheSumsOfTheirParts(t *testing.T) {
 			t.Errorf("batch %d: %d bytes in all, want %d", r.Batch, r.Total, want)
 		}
 		if values := 4 * (1024 + 16) * r.Batch; r.Peak < values || r.Arena < r.Peak || r.Arena < r.Bound {
-			t.Errorf("batch %d: an arena of %d bytes, a peak of %d and a bound of %d for values of %d", r.Batch, r.Arena, r.Peak, r.Bound, values)
+			t.Errorf("batch %d: an arena of %d bytes, a peak of %d and a bound of %d for values of %d", r.Batch, r.Arena, r.Peak,
+				r.Bound, values)
 		}
 	}
 }
@@ -63,7 +64,8 @@ func TestLiveBlocksNameProducerAndLastConsumer(t *testing.T) {
 	r := chain().facts(t, Options{Workers: 1, Plain: true}).Runs[0]
 	i := slices.IndexFunc(r.Live, func(b memoryplan.Block) bool { return b.Kind == "activation" })
 	// Relu takes over the memory of what it reads.
-	want := memoryplan.Block{Name: "wide", Kind: "activation", Type: "float[1,1024]", Bytes: 4096, From: "MatMul_wide", To: "MatMul_narrow"}
+	want := memoryplan.Block{Name: "wide", Kind: "activation", Type: "float[1,1024]", Bytes: 4096, From: "MatMul_wide",
+		To: "MatMul_narrow"}
 	if i < 0 || r.Live[i] != want {
 		t.Errorf("got %+v, want %+v", r.Live, want)
 	}
@@ -103,7 +105,8 @@ func TestSizesOfAxes(t *testing.T) {
 		t.Errorf("got %+v", f.Runs[0].Inputs)
 	}
 	_, err := chain().try(t, Options{Dims: map[string]int64{"time": 5}})
-	if err == nil || err.Error() != "dim time: the inputs have no axis of that name; the nearest of their dynamic axes: batch" {
+	if err == nil ||
+		err.Error() != "dim time: the inputs have no axis of that name; the nearest of their dynamic axes: batch" {
 		t.Errorf("got %v", err)
 	}
 	_, err = chain().try(t, Options{Batches: []int64{1, 1 << 62}})
@@ -125,9 +128,11 @@ func TestWeightsStayInTheFile(t *testing.T) {
 
 func TestWeightsAreInTheOrderOfTheEnum(t *testing.T) {
 	w := sumByType([]ir.Spec{
-		{DType: ir.Int8, Shape: []int64{3}}, {DType: ir.Float, Shape: []int64{2}}, {DType: ir.Int4, Shape: []int64{5}}, {DType: ir.Int8},
+		{DType: ir.Int8, Shape: []int64{3}}, {DType: ir.Float, Shape: []int64{2}}, {DType: ir.Int4, Shape: []int64{5}},
+		{DType: ir.Int8},
 	})
-	want := []inspection.DType{{DType: "float", Tensors: 1, Bytes: 8}, {DType: "int8", Tensors: 2, Bytes: 4}, {DType: "int4", Tensors: 1, Bytes: 3}}
+	want := []inspection.DType{{DType: "float", Tensors: 1, Bytes: 8}, {DType: "int8", Tensors: 2, Bytes: 4},
+		{DType: "int4", Tensors: 1, Bytes: 3}}
 	if w.Tensors != 4 || w.Bytes != 15 || !slices.Equal(w.DTypes, want) {
 		t.Errorf("got %+v", w)
 	}
@@ -169,7 +174,8 @@ func TestMeasuredAsPlanned(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, r := facts.Measured, facts.Runs[1]
-		if !m.Exact || m.Batch != 3 || m.Arena != r.Arena || m.Peak != r.Peak || m.AtNode != r.AtNode || m.Outputs != bytesOf(r.Outputs) {
+		if !m.Exact || m.Batch != 3 || m.Arena != r.Arena || m.Peak != r.Peak || m.AtNode != r.AtNode ||
+			m.Outputs != bytesOf(r.Outputs) {
 			t.Errorf("%s: measured %+v, planned an arena of %d and a peak of %d at %s", name, m, r.Arena, r.Peak, r.AtNode)
 		}
 	}

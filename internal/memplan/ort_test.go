@@ -44,7 +44,8 @@ func TestRunsTakeNoMoreThanAProcessGrowsBy(t *testing.T) {
 		model string
 		times float64 // how often their growth, at most
 	}{
-		{"audio/basic_pitch", 1}, {"text/magika_v3_3", 1}, {"vision/fastestdet", 1}, {"vision/yolox_nano", 1}, {"vision/yunet_n_320", 1},
+		{"audio/basic_pitch", 1}, {"text/magika_v3_3", 1}, {"vision/fastestdet", 1}, {"vision/yolox_nano", 1},
+		{"vision/yunet_n_320", 1},
 		{"vision/super_resolution", 1.1}, // its output, 6 % of all, is in the arena and copied
 	} {
 		path := filepath.Join(conform.Shared(t), "fixtures", "models", c.model, "model.onnx")
@@ -105,7 +106,9 @@ func planned(t *testing.T, path string) (*memoryplan.Run, []conform.Array, bool)
 
 // activations are the most bytes of values, without scratch, at one step.
 func activations(r *memoryplan.Run) int64 {
-	s := slices.MaxFunc(r.Steps, func(a, b memoryplan.Step) int { return int(a.Bytes - a.Scratch - (b.Bytes - b.Scratch)) })
+	s := slices.MaxFunc(r.Steps, func(a, b memoryplan.Step) int {
+		return int(a.Bytes - a.Scratch - (b.Bytes - b.Scratch))
+	})
 	return s.Bytes - s.Scratch
 }
 

@@ -36,7 +36,8 @@ func open(ctx context.Context, m *ir.Model, o Options) (*planner, error) {
 		return nil, err
 	}
 	p.fixed = slices.EqualFunc(one, two, func(a, b ir.Spec) bool { return slices.Equal(a.Shape, b.Shape) })
-	if p.engine, err = engine.Open(ctx, m, engine.Options{Workers: o.Workers, NoFusion: o.Plain, PlanOnly: true}); err != nil {
+	p.engine, err = engine.Open(ctx, m, engine.Options{Workers: o.Workers, NoFusion: o.Plain, PlanOnly: true})
+	if err != nil {
 		return nil, err
 	}
 	p.held = sumByType(p.engine.Constants())

@@ -90,11 +90,13 @@ func (t *Trainer) step(ctx context.Context, run func(context.Context, *pass.Step
 
 // TrainingPage is the memory of a training step for a report: persistent memory below the arena.
 func TrainingPage(model string, p *distill.Plan) *report.Memory {
-	m := &report.Memory{Model: model, Run: fmt.Sprintf("training, batch %d, %s: %s", p.Batch, p.Optimizer, p.Layout), Plan: p.Blocks}
+	m := &report.Memory{Model: model, Run: fmt.Sprintf("training, batch %d, %s: %s", p.Batch, p.Optimizer, p.Layout),
+		Plan: p.Blocks}
 	for _, s := range p.Steps {
 		m.Steps = append(m.Steps, s.String())
 	}
-	kinds := map[string]memory.Kind{"weights": memory.Weight, "teacher": memory.Weight, "moving average": memory.Weight, "optimizer": memory.State, "accumulated gradients": memory.Gradient, "batches": memory.Activation}
+	kinds := map[string]memory.Kind{"weights": memory.Weight, "teacher": memory.Weight, "moving average": memory.Weight,
+		"optimizer": memory.State, "accumulated gradients": memory.Gradient, "batches": memory.Activation}
 	for _, s := range p.Memory {
 		if k, held := kinds[s.Name]; held && s.Bytes > 0 {
 			m.Held = append(m.Held, memory.Block{Name: s.Name, Kind: k, Bytes: s.Bytes})

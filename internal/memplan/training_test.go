@@ -20,8 +20,8 @@ func trainerOf(t *testing.T, fixture string, change func(*distill.FineTune)) *Tr
 	return tr.With(change)
 }
 
-// Each combination has the memory of its own plan, the largest batch fits and the next one does not, and the cheapest of those that fit has
-// the least work.
+// Each combination has the memory of its own plan, the largest batch fits and the next one does not, and the cheapest
+// of those that fit has the least work.
 func TestChoices(t *testing.T) {
 	tr := trainerOf(t, "cnn", func(o *distill.FineTune) { o.Batch, o.Checkpoint, o.Accumulate = 64, "every=2", 4 })
 	plan := func(change func(*distill.FineTune)) *distill.Plan {
@@ -38,7 +38,8 @@ func TestChoices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(choices) != 4 || choices[0].Name != "" || choices[0].Total != none.Bytes || choices[0].Time != 1 || choices[0].Fits {
+	if len(choices) != 4 || choices[0].Name != "" || choices[0].Total != none.Bytes || choices[0].Time != 1 ||
+		choices[0].Fits {
 		t.Errorf("%d choices, the first one %+v, want %d bytes", len(choices), choices[0], none.Bytes)
 	}
 	if c := choices[2]; c.Name != "--accumulate 4" || c.Total != half.Bytes || !c.Fits || !c.Cheapest || c.Time != 1 {
@@ -61,13 +62,16 @@ func TestCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(choices) != 4 || choices[3].Name != "both" || !strings.HasPrefix(choices[3].Plan.Layout, "activation checkpointing (auto); ") || !strings.Contains(choices[3].Plan.Layout, " activations stored in float16 ") {
+	if len(choices) != 4 || choices[3].Name != "both" ||
+		!strings.HasPrefix(choices[3].Plan.Layout, "activation checkpointing (auto); ") ||
+		!strings.Contains(choices[3].Plan.Layout, " activations stored in float16 ") {
 		t.Fatalf("%d choices, the last one %+v", len(choices), choices[len(choices)-1])
 	}
 	if c := choices[1]; c.Arena >= choices[0].Arena || c.Time <= 1 {
 		t.Errorf("%s: arena of %d bytes, baseline %d; predicted time %g", c.Name, c.Arena, choices[0].Arena, c.Time)
 	}
-	if curve := TrainingCurve(choices[0]); len(curve.Live) != len(choices[0].Plan.Steps) || curve.Held+choices[0].Arena != choices[0].Total {
+	if curve := TrainingCurve(choices[0]); len(curve.Live) != len(choices[0].Plan.Steps) ||
+		curve.Held+choices[0].Arena != choices[0].Total {
 		t.Errorf("%d steps, %d bytes held", len(curve.Live), curve.Held)
 	}
 }

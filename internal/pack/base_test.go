@@ -18,7 +18,8 @@ func model(t ir.DType, content map[string][]byte, names ...string) []File {
 	var tensors []Tensor
 	for _, name := range names {
 		b = append(b, "header"...)
-		tensors = append(tensors, Tensor{ir.Spec{Name: name, DType: t, Shape: []int64{int64(len(content[name])) * 8 / t.Bits()}}, int64(len(b))})
+		tensors = append(tensors,
+			Tensor{ir.Spec{Name: name, DType: t, Shape: []int64{int64(len(content[name])) * 8 / t.Bits()}}, int64(len(b))})
 		b = append(b, content[name]...)
 	}
 	return []File{{Name: "m.onnx", Size: int64(len(b)), R: bytes.NewReader(b), Tensors: tensors}}
@@ -45,7 +46,8 @@ func TestDifferencesFromBase(t *testing.T) {
 		}
 		got := &output{}
 		open := func(FileInfo) (Output, error) { return got, nil }
-		if _, err := Read(context.Background(), bytes.NewReader(b), "m.mcz", open, Options{Workers: 2, Base: base}); err != nil {
+		if _, err := Read(context.Background(), bytes.NewReader(b), "m.mcz", open,
+			Options{Workers: 2, Base: base}); err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), content(t, files[0])) {
@@ -87,7 +89,8 @@ func TestPrunedModelTakesItsMask(t *testing.T) {
 		}
 		got := &output{}
 		open := func(FileInfo) (Output, error) { return got, nil }
-		if _, err := Read(context.Background(), bytes.NewReader(b), "m.mcz", open, Options{Workers: 2, Base: base}); err != nil || !bytes.Equal(got.Bytes(), content(t, files[0])) {
+		if _, err := Read(context.Background(), bytes.NewReader(b), "m.mcz", open,
+			Options{Workers: 2, Base: base}); err != nil || !bytes.Equal(got.Bytes(), content(t, files[0])) {
 			t.Errorf("%s: %v", dtype, err)
 		}
 	}

@@ -24,7 +24,8 @@ func TestLimitsOfHeaders(t *testing.T) {
 		}
 		return err == nil
 	}
-	for k, limit := range map[kind]int{headRecord: maxHead, indexRecord: maxIndex, skeletonRecord: maxChunk, dataRecord: maxChunk, referenceRecord: maxChunk} {
+	for k, limit := range map[kind]int{headRecord: maxHead, indexRecord: maxIndex, skeletonRecord: maxChunk,
+		dataRecord: maxChunk, referenceRecord: maxChunk} {
 		for raw, want := range map[int]bool{0: false, 1: true, limit: true, limit + 1: false} {
 			if got := valid(header{kind: k, form: plain, packed: max(1, raw/maxRatio), raw: raw, sum: 1 << 31}); got != want {
 				t.Errorf("%c: content of %d bytes: %t", k, raw, got)
@@ -78,7 +79,8 @@ func TestRecordsOfJSON(t *testing.T) {
 	} {
 		h, v := h, head{}
 		p := change(&h, bytes.Clone(payload))
-		if err := decodeJSON(h, p, &v); (err == nil) != (name == "right") || name == "right" && (len(v.Files) != 1 || v.Files[0].Size != 5) {
+		if err := decodeJSON(h, p, &v); (err == nil) != (name == "right") ||
+			name == "right" && (len(v.Files) != 1 || v.Files[0].Size != 5) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -114,7 +116,8 @@ func TestFilesOfAContainer(t *testing.T) {
 		{[]FileInfo{{Name: "a", Size: -1}}, "has size -1"},
 		{[]FileInfo{{Name: "/a"}}, "not a path inside"},
 	} {
-		if err := checkFiles(c.files); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if err := checkFiles(c.files); (err == nil) != (c.want == "") ||
+			err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.files, err)
 		}
 	}
@@ -136,9 +139,10 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		stream  string // error of the assembler; empty for none
 		archive bool   // whether the archive accepts them: it does not know the bytes that are left of a skeleton
 	}{
-		"one":                {[]int64{5}, []chunkRecord{data(5, 0)}, "", true},
-		"empty files":        {[]int64{0, 5, 0, 0}, []chunkRecord{data(5, 0)}, "", true},
-		"several":            {[]int64{5, 9}, []chunkRecord{data(2, 0), data(3, 0), skeleton(4), data(4, 2), data(1, 2)}, "", true},
+		"one":         {[]int64{5}, []chunkRecord{data(5, 0)}, "", true},
+		"empty files": {[]int64{0, 5, 0, 0}, []chunkRecord{data(5, 0)}, "", true},
+		"several": {[]int64{5, 9}, []chunkRecord{data(2, 0), data(3, 0), skeleton(4), data(4, 2), data(1, 2)}, "",
+			true},
 		"two skeletons":      {[]int64{20}, []chunkRecord{skeleton(4), data(6, 4), skeleton(3), data(7, 3)}, "", true},
 		"missing":            {[]int64{5, 1}, []chunkRecord{data(5, 0)}, "data of file", false},
 		"part of a file":     {[]int64{5}, []chunkRecord{data(4, 0)}, "data of file", false},
@@ -155,7 +159,10 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 			infos = append(infos, FileInfo{Name: fmt.Sprint(i), Size: n})
 		}
 		outs := make([]bytes.Buffer, len(infos))
-		a, err := newAssembler(slices.Clone(infos), func(file int, b []byte) error { _, err := outs[file].Write(b); return err })
+		a, err := newAssembler(slices.Clone(infos), func(file int, b []byte) error {
+			_, err := outs[file].Write(b)
+			return err
+		})
 		for i, r := range c.records {
 			if err == nil {
 				h := header{kind: r.kind, raw: r.raw, gap: r.gap}
@@ -174,7 +181,8 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		archive := &Archive{Index: &Index{Files: infos, Chunks: c.records}, r: bytes.NewReader(append(make([]byte, prologueSize), first...))}
+		archive := &Archive{Index: &Index{Files: infos, Chunks: c.records},
+			r: bytes.NewReader(append(make([]byte, prologueSize), first...))}
 		if err := archive.locate(); (err == nil) != c.archive {
 			t.Errorf("%s: archive: %v", name, err)
 		}
@@ -183,7 +191,8 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 				t.Errorf("content %q", got)
 			}
 			for i := range outs {
-				want, err := digested([]File{{Name: fmt.Sprint(i), Size: int64(outs[i].Len()), R: bytes.NewReader(outs[i].Bytes())}})
+				want, err := digested([]File{{Name: fmt.Sprint(i), Size: int64(outs[i].Len()),
+					R: bytes.NewReader(outs[i].Bytes())}})
 				if err != nil || a.files[i] != want[0] {
 					t.Errorf("file %d is %+v, want %+v, %v", i, a.files[i], want, err)
 				}
@@ -196,8 +205,10 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		r    chunkRecord
 		want bool
 	}{
-		{chunkRecord{dataRecord, 1, 1, 0}, true}, {chunkRecord{dataRecord, 1, 0, 0}, false}, {chunkRecord{dataRecord, 0, 1, 0}, true}, {chunkRecord{dataRecord, -1, 1, 0}, false},
-		{chunkRecord{dataRecord, 9, maxChunk, 0}, true}, {chunkRecord{dataRecord, 9, maxChunk + 1, 0}, false}, {chunkRecord{dataRecord, 9, 9, -1}, false},
+		{chunkRecord{dataRecord, 1, 1, 0}, true}, {chunkRecord{dataRecord, 1, 0, 0}, false},
+		{chunkRecord{dataRecord, 0, 1, 0}, true}, {chunkRecord{dataRecord, -1, 1, 0}, false},
+		{chunkRecord{dataRecord, 9, maxChunk, 0}, true}, {chunkRecord{dataRecord, 9, maxChunk + 1, 0}, false},
+		{chunkRecord{dataRecord, 9, 9, -1}, false},
 		{chunkRecord{dataRecord, maxPacked(9), 9, 0}, true}, {chunkRecord{dataRecord, maxPacked(9) + 1, 9, 0}, false},
 	} {
 		l := locator{Archive: a, skeleton: -1}
@@ -219,11 +230,13 @@ func TestHeadersOfAnArchive(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		"kind of the index":       {at, []byte{'X'}, "record of unknown kind 88"},
-		"size of the index":       {at + 8, []byte{1, 0, 0, 2}, "a valid one has 1 to 33554432"},
-		"end of the index":        {at + 4, binary.LittleEndian.AppendUint32(nil, uint32(len(b)-trailerSize-at-headerSize+1)), "longer than the file"},
-		"another kind of record":  {at, []byte{byte(dataRecord)}, "no index"},
-		"place of the index":      {len(b) - trailerSize, binary.LittleEndian.AppendUint64(nil, uint64(len(b)-trailerSize-headerSize+1)), "malformed trailer"},
+		"kind of the index": {at, []byte{'X'}, "record of unknown kind 88"},
+		"size of the index": {at + 8, []byte{1, 0, 0, 2}, "a valid one has 1 to 33554432"},
+		"end of the index": {at + 4, binary.LittleEndian.AppendUint32(nil, uint32(len(b)-trailerSize-at-headerSize+1)),
+			"longer than the file"},
+		"another kind of record": {at, []byte{byte(dataRecord)}, "no index"},
+		"place of the index": {len(b) - trailerSize,
+			binary.LittleEndian.AppendUint64(nil, uint64(len(b)-trailerSize-headerSize+1)), "malformed trailer"},
 		"negative place":          {len(b) - trailerSize, binary.LittleEndian.AppendUint64(nil, 1<<63), "malformed trailer"},
 		"kind of the head":        {prologueSize, []byte{'X'}, "record of unknown kind 88"},
 		"kind of the first chunk": {chunk, []byte{'X'}, "record of unknown kind 88"},
@@ -323,8 +336,10 @@ func TestBlocks(t *testing.T) {
 		n    int
 		want bool
 	}{
-		{nil, 1, false}, {[]byte{byte(stored)}, 1, false}, {append([]byte{byte(stored)}, 0), 1, false}, {append([]byte{byte(stored)}, 1, 9), 1, true},
-		{append([]byte{byte(fill)}, append(varint(2*maxChunk), 9)...), 2 * maxChunk, true}, {append([]byte{byte(fill)}, append(varint(2*maxChunk+1), 9)...), 2*maxChunk + 1, false},
+		{nil, 1, false}, {[]byte{byte(stored)}, 1, false}, {append([]byte{byte(stored)}, 0), 1, false},
+		{append([]byte{byte(stored)}, 1, 9), 1, true},
+		{append([]byte{byte(fill)}, append(varint(2*maxChunk), 9)...), 2 * maxChunk, true},
+		{append([]byte{byte(fill)}, append(varint(2*maxChunk+1), 9)...), 2*maxChunk + 1, false},
 		{[]byte{byte(fill), 0x80, 0x80}, 5, false}, {[]byte{byte(huffman) + last, 0x80}, 5, false},
 	} {
 		if _, _, _, _, err := block(c.b, c.n); (err == nil) != c.want {
@@ -338,9 +353,16 @@ func TestBlocks(t *testing.T) {
 		dst int
 		in  []byte
 	}{
-		"fill of two": {fill, 5, []byte{1, 2}}, "fill of none": {fill, 5, nil}, "mix in a large container": {mix, 5, []byte{1}}, "no coder": {coders, 5, []byte{1}}, "stored of another size": {stored, 5, []byte{1}},
-		"fse": {ans, 5, []byte{1}}, "zstd": {match, 5, []byte{1}}, "zstd of fewer": {match, 6, e.enc.EncodeAll(make([]byte, 5), nil)}, "zstd of more": {match, 4, e.enc.EncodeAll(make([]byte, 5), nil)},
-		"long huffman": {huffman, blockSize + 1, func() []byte { b, _ := e.huff.encode(nil, long[:blockSize+1]); return b }()},
+		"fill of two": {fill, 5, []byte{1, 2}}, "fill of none": {fill, 5, nil},
+		"mix in a large container": {mix, 5, []byte{1}}, "no coder": {coders, 5, []byte{1}},
+		"stored of another size": {stored, 5, []byte{1}},
+		"fse":                    {ans, 5, []byte{1}}, "zstd": {match, 5, []byte{1}},
+		"zstd of fewer": {match, 6, e.enc.EncodeAll(make([]byte, 5), nil)},
+		"zstd of more":  {match, 4, e.enc.EncodeAll(make([]byte, 5), nil)},
+		"long huffman": {huffman, blockSize + 1, func() []byte {
+			b, _ := e.huff.encode(nil, long[:blockSize+1])
+			return b
+		}()},
 	} {
 		if err := e.decode(c.c, make([]byte, c.dst), c.in); !errors.Is(err, errBlock) {
 			t.Errorf("%s: %v", name, err)
@@ -364,14 +386,17 @@ func TestSamples(t *testing.T) {
 		n        int64
 		from, to int64 // bytes of the sample
 	}{
-		{ir.Int8, 1, 1, 1}, {ir.Int8, maxSample, maxSample, maxSample}, {ir.Int8, maxSample + 1, maxSample, maxSample}, {ir.Int8, 100 * maxSample, maxSample, maxSample},
-		{ir.Float, minSample, minSample, minSample}, {ir.Float, minSample + 100, minSample, minSample}, {ir.Float, 64 * minSample, 2*minSample - 64, 2 * minSample}, {ir.Float, 1000 * maxSample, maxSample, maxSample},
+		{ir.Int8, 1, 1, 1}, {ir.Int8, maxSample, maxSample, maxSample}, {ir.Int8, maxSample + 1, maxSample, maxSample},
+		{ir.Int8, 100 * maxSample, maxSample, maxSample},
+		{ir.Float, minSample, minSample, minSample}, {ir.Float, minSample + 100, minSample, minSample},
+		{ir.Float, 64 * minSample, 2*minSample - 64, 2 * minSample}, {ir.Float, 1000 * maxSample, maxSample, maxSample},
 	} {
 		offsets, size := samplePieces(c.t, c.n)
 		if total := size * int64(len(offsets)); total < c.from || total > c.to {
 			t.Errorf("%s of %d bytes: a sample of %d", c.t, c.n, total)
 		}
-		if !slices.IsSorted(offsets) || offsets[0] != 0 || offsets[len(offsets)-1]+size > c.n || offsets[len(offsets)-1]+size <= c.n-16 {
+		if !slices.IsSorted(offsets) || offsets[0] != 0 || offsets[len(offsets)-1]+size > c.n ||
+			offsets[len(offsets)-1]+size <= c.n-16 {
 			t.Errorf("%s of %d bytes: %d bytes at %v", c.t, c.n, size, offsets)
 		}
 		for i, off := range offsets {
@@ -423,7 +448,9 @@ func TestTasks(t *testing.T) {
 				ts = append(ts, tensor(i*(maxGap+2000)+maxGap, 2000))
 			}
 			return ts
-		}(), strings.Replace("s1048576"+strings.Repeat(" d2000+65536", 17), " d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536",
+		}(), strings.Replace("s1048576"+strings.Repeat(" d2000+65536", 17), " d2000+65536 d2000+65536 d2000+65536 "+
+			"d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536 "+
+			"d2000+65536 d2000+65536 d2000+65536 d2000+65536 d2000+65536",
 			strings.Repeat(" d2000+65536", 16)+" s65536 d2000+65536", 1)},
 	} {
 		var got []string
@@ -467,7 +494,8 @@ func TestDifferencesOfEachWidth(t *testing.T) {
 	for _, width := range []int{1, 2, 4, 8} {
 		top := uint64(1)<<(8*width-1) - 1
 		var src, base []byte
-		corners := []uint64{0, 1, 2, 3, top - 1, top, top + 1, top + 2, math.MaxUint64, math.MaxUint64 - 1, 0x5a5a5a5a5a5a5a5a}
+		corners := []uint64{0, 1, 2, 3, top - 1, top, top + 1, top + 2, math.MaxUint64, math.MaxUint64 - 1,
+			0x5a5a5a5a5a5a5a5a}
 		number := func(b []byte, v uint64) []byte {
 			b = append(b, make([]byte, width)...)
 			put(b, len(b)-width, width, v)
@@ -532,9 +560,11 @@ func TestWidth(t *testing.T) {
 // Forms that no writer makes are rejected.
 func TestForms(t *testing.T) {
 	for f, want := range map[form]string{
-		plain: "bytes", {noPredictor, 4, planes}: "planes", {noPredictor, 8, rotatedPlanes}: "float planes", {noPredictor, 1, nibbles}: "nibbles",
+		plain: "bytes", {noPredictor, 4, planes}: "planes", {noPredictor, 8, rotatedPlanes}: "float planes",
+		{noPredictor, 1, nibbles}:  "nibbles",
 		{previousValue, 2, planes}: "differences, planes", {baseValue, 1, nibbles}: "differences from base, nibbles",
-		{baseValue + 1, 1, planes}: "", {noPredictor, 1, nibbles + 1}: "", {noPredictor, 0, planes}: "", {noPredictor, 3, planes}: "", {noPredictor, 16, planes}: "",
+		{baseValue + 1, 1, planes}: "", {noPredictor, 1, nibbles + 1}: "", {noPredictor, 0, planes}: "",
+		{noPredictor, 3, planes}: "", {noPredictor, 16, planes}: "",
 		{noPredictor, 2, nibbles}: "", {noPredictor, 1, rotatedPlanes}: "", {previousValue, 2, rotatedPlanes}: "",
 	} {
 		err := f.valid(16)
@@ -624,15 +654,21 @@ func TestEachFailingAccess(t *testing.T) {
 			return err
 		},
 		"open files": func(f *failing) error {
-			_, err := Read(t.Context(), bytes.NewReader(plain), "m", func(FileInfo) (Output, error) { return &output{}, f.call() }, Options{Workers: 1})
+			_, err := Read(t.Context(), bytes.NewReader(plain), "m", func(FileInfo) (Output, error) {
+				return &output{}, f.call()
+			}, Options{Workers: 1})
 			return err
 		},
 		"unpack into a file": func(f *failing) error {
-			_, err := Read(t.Context(), bytes.NewReader(plain), "m", func(FileInfo) (Output, error) { return &recorded{f: f}, nil }, Options{Workers: 1})
+			_, err := Read(t.Context(), bytes.NewReader(plain), "m", func(FileInfo) (Output, error) {
+				return &recorded{f: f}, nil
+			}, Options{Workers: 1})
 			return err
 		},
 		"unpack with a base": func(f *failing) error {
-			_, err := Read(t.Context(), bytes.NewReader(container), "m", func(FileInfo) (Output, error) { return &output{}, nil }, Options{Workers: 1, Base: wrap(base, f)})
+			_, err := Read(t.Context(), bytes.NewReader(container), "m", func(FileInfo) (Output, error) {
+				return &output{}, nil
+			}, Options{Workers: 1, Base: wrap(base, f)})
 			return err
 		},
 		"archive": func(f *failing) error {
@@ -705,7 +741,9 @@ func TestProgress(t *testing.T) {
 	}
 	b, _ := packed(t, files, o)
 	check("write")
-	if _, err := Read(context.Background(), bytes.NewReader(b), "m", func(FileInfo) (Output, error) { return &output{}, nil }, o); err != nil {
+	if _, err := Read(context.Background(), bytes.NewReader(b), "m", func(FileInfo) (Output, error) {
+		return &output{}, nil
+	}, o); err != nil {
 		t.Fatal(err)
 	}
 	check("read")

@@ -61,7 +61,9 @@ func (f form) String() string {
 	if f.width == 1 && f.layout == planes {
 		text = "bytes"
 	}
-	return [...]string{noPredictor: "", previousValue: "differences, ", baseValue: "differences from base, "}[f.predictor] + text
+	return [...]string{
+		noPredictor: "", previousValue: "differences, ", baseValue: "differences from base, ",
+	}[f.predictor] + text
 }
 
 // forms are the forms that are tried for tensors of a type.

@@ -130,9 +130,12 @@ func TestMalformedHuffmanCodes(t *testing.T) {
 	}
 	zero := changed(len(code)-1, 0)
 	for name, c := range map[string][]byte{
-		"empty": nil, "no weights": code[:1], "part of the weights": code[:size-1], "no sizes": code[:size], "part of the sizes": code[:size+sizes-1], "no streams": code[:size+sizes],
-		"no last stream": code[:size+sizes+int(code[size])+256*int(code[size+1])], "no end of a stream": zero, "weights of zero": append([]byte{128, 0}, code[size:]...),
-		"too large a weight": append([]byte{128, 0xc0}, code[size:]...), "an unused code": append([]byte{129, 0x31}, code[size:]...), "an empty stream": changed(size, 0)[:size+sizes+1],
+		"empty": nil, "no weights": code[:1], "part of the weights": code[:size-1], "no sizes": code[:size],
+		"part of the sizes": code[:size+sizes-1], "no streams": code[:size+sizes],
+		"no last stream": code[:size+sizes+int(code[size])+256*int(code[size+1])], "no end of a stream": zero,
+		"weights of zero":    append([]byte{128, 0}, code[size:]...),
+		"too large a weight": append([]byte{128, 0xc0}, code[size:]...),
+		"an unused code":     append([]byte{129, 0x31}, code[size:]...), "an empty stream": changed(size, 0)[:size+sizes+1],
 		"a byte more": append(bytes.Clone(code), 1),
 	} {
 		if err := h.decode(make([]byte, len(in)), c); !errors.Is(err, errHuffman) {
@@ -148,7 +151,8 @@ func TestMalformedHuffmanCodes(t *testing.T) {
 
 // A code has at most 256 symbols, the last of them without a weight.
 func TestWeightsOfTooManySymbols(t *testing.T) {
-	weights := append(append(make([]byte, 102), bytes.Repeat([]byte{1}, 55)...), bytes.Repeat([]byte{2}, 100)...) // for a code of 8 bits
+	// for a code of 8 bits
+	weights := append(append(make([]byte, 102), bytes.Repeat([]byte{1}, 55)...), bytes.Repeat([]byte{2}, 100)...)
 	for n, want := range map[int]bool{254: true, 255: true, 256: false, 257: false} {
 		code, err := fse.Compress(weights[len(weights)-n:], &fse.Scratch{})
 		if err != nil || len(code) > 127 {

@@ -17,7 +17,8 @@ func inputs() [][]byte {
 	for i := range noise {
 		noise[i] = byte(r.Uint32())
 	}
-	return [][]byte{{0}, {255}, noise[:2], noise, make([]byte, 70_000), bytes.Repeat([]byte{255}, 5000), bytes.Repeat([]byte("node input output"), 300)}
+	return [][]byte{{0}, {255}, noise[:2], noise, make([]byte, 70_000), bytes.Repeat([]byte{255}, 5000),
+		bytes.Repeat([]byte("node input output"), 300)}
 }
 
 // Mixed bytes are restored, structure takes hardly any bytes, and noise hardly more than it has.
@@ -53,7 +54,8 @@ func repetitive() (b []byte) {
 func TestMixedBytesAreStable(t *testing.T) {
 	for i, in := range [][]byte{repetitive(), distributed(3000, 0.3), bytes.Repeat([]byte("node input output"), 300)} {
 		code := mixed(nil, in)
-		if got, want := fmt.Sprintf("%d %08x", len(code), checksum(code)), []string{"1158 3d4097d7", "1150 8be3caa1", "18 f54756bf"}[i]; got != want {
+		if got, want := fmt.Sprintf("%d %08x", len(code), checksum(code)),
+			[]string{"1158 3d4097d7", "1150 8be3caa1", "18 f54756bf"}[i]; got != want {
 			t.Errorf("%d bytes: another code %s, before %s", len(in), got, want)
 		}
 	}
@@ -72,7 +74,8 @@ func TestMatches(t *testing.T) {
 				common++
 			}
 			if m.followed > i || common != m.length || m.followed > 0 && common < 4 {
-				t.Fatalf("%d bytes of %x…: place %d is said to follow %d bytes that are before place %d, %d are", len(in), in[:1], m.followed, m.length, i+1, common)
+				t.Fatalf("%d bytes of %x…: place %d is said to follow %d bytes that are before place %d, %d are", len(in), in[:1],
+					m.followed, m.length, i+1, common)
 			}
 			if m.followed > 0 {
 				followed++
@@ -129,7 +132,8 @@ func TestContextsOfLittleEffectAreDropped(t *testing.T) {
 		if got := slices.Equal(m.active, []uint{0, contexts - 1}); got != c.want || m.active[0] != 0 {
 			t.Errorf("%s: %v are kept", name, m.active)
 		}
-		if anew := c.bytes%checkEvery == 0; anew != (m.errors == 0) || anew != (m.effect[0] == 0) || anew != (m.inputs[0] == 0) {
+		if anew := c.bytes%checkEvery == 0; anew != (m.errors == 0) || anew != (m.effect[0] == 0) ||
+			anew != (m.inputs[0] == 0) {
 			t.Errorf("%s: effect %d, errors %d", name, m.effect[0], m.errors)
 		}
 	}

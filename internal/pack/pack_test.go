@@ -211,15 +211,20 @@ func TestHostileContainers(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		"outside":   {head(FileInfo{Name: "../m.onnx", Size: 1}), `m.mcz: offset 12: name "../m.onnx" is not a path inside the model's folder`},
-		"twice":     {head(m, m), `m.mcz: offset 12: file "m.onnx" appears twice`},
-		"bomb":      {append(head(m), record(bomb, 1, 0, 0, 1, 0, 0, 16, 0, 0)...), `m.mcz: offset 97: payload of 9 bytes expands to 1048576; the maximum is 1024 times`},
-		"long":      {append(head(m), record(header{kind: dataRecord, form: plain, packed: 1 << 30, raw: 1 << 20})...), `m.mcz: offset 97: payload of 1073741824 bytes for 1048576`},
-		"huge":      {append(head(m), record(header{kind: dataRecord, form: plain, packed: 1 << 30, raw: 1 << 30})...), `m.mcz: offset 97: record of 1073741824 bytes; a valid one has 1 to 1048576`},
-		"reference": {append(head(m), record(header{kind: referenceRecord, form: plain, packed: 4, raw: 4}, 0, 0, 0, 0)...), `m.mcz: record 0: a reference to no earlier record of its size`},
-		"empty":     {head(m), `m.mcz: offset 97: the file is truncated`},
-		"onnx":      {[]byte("\x08\x07\x12\x04abcdefgh"), `m.mcz: offset 0: not a packed model`},
-		"version":   {[]byte(magic + "\x02\x00\x00\x00"), `m.mcz: offset 0: version 2 of the format is not supported`},
+		"outside": {head(FileInfo{Name: "../m.onnx", Size: 1}),
+			`m.mcz: offset 12: name "../m.onnx" is not a path inside the model's folder`},
+		"twice": {head(m, m), `m.mcz: offset 12: file "m.onnx" appears twice`},
+		"bomb": {append(head(m), record(bomb, 1, 0, 0, 1, 0, 0, 16, 0, 0)...),
+			`m.mcz: offset 97: payload of 9 bytes expands to 1048576; the maximum is 1024 times`},
+		"long": {append(head(m), record(header{kind: dataRecord, form: plain, packed: 1 << 30, raw: 1 << 20})...),
+			`m.mcz: offset 97: payload of 1073741824 bytes for 1048576`},
+		"huge": {append(head(m), record(header{kind: dataRecord, form: plain, packed: 1 << 30, raw: 1 << 30})...),
+			`m.mcz: offset 97: record of 1073741824 bytes; a valid one has 1 to 1048576`},
+		"reference": {append(head(m), record(header{kind: referenceRecord, form: plain, packed: 4, raw: 4}, 0, 0, 0, 0)...),
+			`m.mcz: record 0: a reference to no earlier record of its size`},
+		"empty":   {head(m), `m.mcz: offset 97: the file is truncated`},
+		"onnx":    {[]byte("\x08\x07\x12\x04abcdefgh"), `m.mcz: offset 0: not a packed model`},
+		"version": {[]byte(magic + "\x02\x00\x00\x00"), `m.mcz: offset 0: version 2 of the format is not supported`},
 	} {
 		_, err := unpacked(c.b, 1)
 		if err == nil || err.Error() != c.want {
@@ -242,7 +247,8 @@ func TestCanceled(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	b, _ := packed(f, sample()[:1], Options{Workers: 1})
 	f.Add(b[:2000])
-	small := []File{{Name: "s.onnx", Size: 4000, R: bytes.NewReader(make([]byte, 4000)), Tensors: []Tensor{{ir.Spec{DType: ir.Float, Shape: []int64{500}}, 7}}}}
+	small := []File{{Name: "s.onnx", Size: 4000, R: bytes.NewReader(make([]byte, 4000)),
+		Tensors: []Tensor{{ir.Spec{DType: ir.Float, Shape: []int64{500}}, 7}}}}
 	b, _ = packed(f, small, Options{Workers: 1})
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -277,7 +283,8 @@ func TestSmallContainersAreCodedAsBytesWhereThatIsSmaller(t *testing.T) {
 	}
 	file := File{Name: "a.onnx", Size: int64(len(content)), R: bytes.NewReader(content)}
 	for i := range 8 {
-		file.Tensors = append(file.Tensors, Tensor{ir.Spec{Name: fmt.Sprint(i), DType: ir.Int8, Shape: []int64{4096}}, int64(i * 4096)})
+		file.Tensors = append(file.Tensors, Tensor{ir.Spec{Name: fmt.Sprint(i), DType: ir.Int8, Shape: []int64{4096}},
+			int64(i * 4096)})
 	}
 	out, index := packed(t, []File{file}, Options{Workers: 1})
 	if len(out) > 5500 || len(index.Files) != 1 {

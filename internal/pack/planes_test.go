@@ -10,7 +10,8 @@ import (
 // Planes of any number of elements have the bytes in their places, and are merged to the same elements.
 func TestPlanes(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, f := range []form{{0, 1, nibbles}, {0, 2, planes}, {0, 2, rotatedPlanes}, {0, 4, planes}, {0, 4, rotatedPlanes}, {0, 8, planes}, {0, 8, rotatedPlanes}} {
+	for _, f := range []form{{0, 1, nibbles}, {0, 2, planes}, {0, 2, rotatedPlanes}, {0, 4, planes}, {0, 4, rotatedPlanes},
+		{0, 8, planes}, {0, 8, rotatedPlanes}} {
 		for _, n := range []int{1, 7, 8, 9, 40, 43} {
 			src := make([]byte, n*int(f.width))
 			for i := range src {

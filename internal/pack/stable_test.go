@@ -56,7 +56,9 @@ func stable(size int) []File {
 		var tensors []Tensor
 		for j := i; j < len(parts); j += 2 {
 			b = fmt.Appendf(b, "header of tensor %d, %d bytes", j, len(parts[j]))
-			tensors = append(tensors, Tensor{ir.Spec{Name: fmt.Sprint("tensor ", j), DType: types[j], Shape: []int64{int64(len(parts[j])) * 8 / types[j].Bits()}}, int64(len(b))})
+			tensors = append(tensors,
+				Tensor{ir.Spec{Name: fmt.Sprint("tensor ", j), DType: types[j],
+					Shape: []int64{int64(len(parts[j])) * 8 / types[j].Bits()}}, int64(len(b))})
 			b = append(b, parts[j]...)
 		}
 		for k := range 300 {

@@ -71,7 +71,8 @@ func unoptimised(lib *ort.Library) runner {
 }
 
 // follow runs a chain by its manifest.
-func follow(ctx context.Context, dir string, m *partition.Manifest, in map[string]*ir.Array, run runner) (map[string]*ir.Array, error) {
+func follow(ctx context.Context, dir string, m *partition.Manifest, in map[string]*ir.Array,
+	run runner) (map[string]*ir.Array, error) {
 	made := map[string]map[string]*ir.Array{"": in}
 	pick := func(list []partition.Arrival) map[string]*ir.Array {
 		values := map[string]*ir.Array{}

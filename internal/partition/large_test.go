@@ -20,7 +20,8 @@ func residualChain(n int) *ir.Model {
 	g.Inputs = append(g.Inputs, x)
 	for k := 0; k < n; k += 4 {
 		w := g.AddValue(fmt.Sprintf("w%d", k))
-		w.SetConst(&ir.Tensor{Spec: ir.Spec{Name: w.Name, DType: ir.Float, Shape: []int64{4, 4}}, Source: ir.Floats(make([]float32, 16)...)})
+		w.SetConst(&ir.Tensor{Spec: ir.Spec{Name: w.Name, DType: ir.Float, Shape: []int64{4, 4}},
+			Source: ir.Floats(make([]float32, 16)...)})
 		y := g.Insert(nil, "MatMul", []*ir.Value{x, w})
 		y = g.Insert(nil, "Tanh", []*ir.Value{y})
 		x = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Add", []*ir.Value{y, x})})

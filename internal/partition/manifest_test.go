@@ -22,14 +22,17 @@ func manifest() *ShardManifest {
 		Version: ManifestVersion, Ranks: 2,
 		Segments: []Segment{
 			{
-				Shards:     []Shard{shard(0, "a0", []string{"sum", "own"}, Operand{Name: "x"}), shard(1, "a1", []string{"sum", "own"}, Operand{Name: "x"})},
+				Shards: []Shard{shard(0, "a0", []string{"sum", "own"}, Operand{Name: "x"}),
+					shard(1, "a1", []string{"sum", "own"}, Operand{Name: "x"})},
 				Reductions: []Reduction{{Name: "sum", Operation: "sum"}},
 			},
 			{Shards: []Shard{
-				shard(0, "b0", []string{"part", "y"}, Operand{Name: "sum", Reduced: true}, Operand{Name: "own", From: "a0"}), shard(1, "b1", []string{"part"}, Operand{Name: "own", From: "a1"}),
+				shard(0, "b0", []string{"part", "y"}, Operand{Name: "sum", Reduced: true}, Operand{Name: "own", From: "a0"}),
+				shard(1, "b1", []string{"part"}, Operand{Name: "own", From: "a1"}),
 			}},
 		},
-		Outputs: []Result{{Name: "y", From: "b0"}, {Name: "sum", Reduced: true}, {Name: "part", Concat: []string{"b0", "b1"}, Axis: 1}},
+		Outputs: []Result{{Name: "y", From: "b0"}, {Name: "sum", Reduced: true},
+			{Name: "part", Concat: []string{"b0", "b1"}, Axis: 1}},
 	}
 }
 
@@ -37,24 +40,40 @@ func manifest() *ShardManifest {
 // not is an error.
 func TestCheckOfManifests(t *testing.T) {
 	for want, change := range map[string]func(m *ShardManifest){
-		"":                                                     func(*ShardManifest) {},
-		"version 2 of the manifest":                            func(m *ShardManifest) { m.Version = 2 },
-		"not a manifest of stages or shards":                   func(m *ShardManifest) { m.Ranks = 0 },
-		"not a manifest of stages or shards ":                  func(m *ShardManifest) { m.Ranks = maxRanks + 1 },
-		"not a manifest of stages or shards  ":                 func(m *ShardManifest) { m.Segments = nil },
-		"not a manifest of stages or shards   ":                func(m *ShardManifest) { m.Outputs = nil },
-		`"a0" is not the name of a file of its own`:            func(m *ShardManifest) { m.Segments[0].Shards[1].File = "a0" },
-		`"../a" is not the name of a file`:                     func(m *ShardManifest) { m.Segments[0].Shards[1].File = "../a" },
-		`"" is not the name of a file`:                         func(m *ShardManifest) { m.Segments[0].Shards[0].Parts[0].Name = "" },
-		`"d/a" is not the name of a file`:                      func(m *ShardManifest) { m.Segments[0].Shards[0].Parts[0].Name = "d/a" },
-		`".." is not the name of a file`:                       func(m *ShardManifest) { m.Segments[0].Shards[0].Parts[0].Name = ".." },
-		"a1: rank -1: there are 2":                             func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = -1 },
-		"a1: rank 2: there are 2":                              func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = 2 },
-		"a1: rank 0: there are 2":                              func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = 0 },
-		`a0: input "x": no earlier reduction`:                  func(m *ShardManifest) { m.Segments[0].Shards[0].Inputs[0].Reduced = true },
-		`b0: input "own": a1 is the file of another`:           func(m *ShardManifest) { m.Segments[1].Shards[0].Inputs[1].From = "a1" },
-		`b0: input "y": not an output of an earlier file "a0"`: func(m *ShardManifest) { m.Segments[1].Shards[0].Inputs[1].Name = "y" },
-		`operation "max" is not supported`:                     func(m *ShardManifest) { m.Segments[0].Reductions[0].Operation = "max" },
+		"":                                      func(*ShardManifest) {},
+		"version 2 of the manifest":             func(m *ShardManifest) { m.Version = 2 },
+		"not a manifest of stages or shards":    func(m *ShardManifest) { m.Ranks = 0 },
+		"not a manifest of stages or shards ":   func(m *ShardManifest) { m.Ranks = maxRanks + 1 },
+		"not a manifest of stages or shards  ":  func(m *ShardManifest) { m.Segments = nil },
+		"not a manifest of stages or shards   ": func(m *ShardManifest) { m.Outputs = nil },
+		`"a0" is not the name of a file of its own`: func(m *ShardManifest) {
+			m.Segments[0].Shards[1].File = "a0"
+		},
+		`"../a" is not the name of a file`: func(m *ShardManifest) {
+			m.Segments[0].Shards[1].File = "../a"
+		},
+		`"" is not the name of a file`: func(m *ShardManifest) {
+			m.Segments[0].Shards[0].Parts[0].Name = ""
+		},
+		`"d/a" is not the name of a file`: func(m *ShardManifest) {
+			m.Segments[0].Shards[0].Parts[0].Name = "d/a"
+		},
+		`".." is not the name of a file`: func(m *ShardManifest) {
+			m.Segments[0].Shards[0].Parts[0].Name = ".."
+		},
+		"a1: rank -1: there are 2": func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = -1 },
+		"a1: rank 2: there are 2":  func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = 2 },
+		"a1: rank 0: there are 2":  func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = 0 },
+		`a0: input "x": no earlier reduction`: func(m *ShardManifest) {
+			m.Segments[0].Shards[0].Inputs[0].Reduced = true
+		},
+		`b0: input "own": a1 is the file of another`: func(m *ShardManifest) {
+			m.Segments[1].Shards[0].Inputs[1].From = "a1"
+		},
+		`b0: input "y": not an output of an earlier file "a0"`: func(m *ShardManifest) {
+			m.Segments[1].Shards[0].Inputs[1].Name = "y"
+		},
+		`operation "max" is not supported`: func(m *ShardManifest) { m.Segments[0].Reductions[0].Operation = "max" },
 		`reduction of "own`: func(m *ShardManifest) {
 			m.Segments[0].Reductions[0].Name = "own"
 			m.Segments[0].Shards[1].Outputs = []string{"sum"}
@@ -108,11 +127,13 @@ func TestManifestOfStages(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	a, b := m.Segments[0].Shards[0], m.Segments[1].Shards[0]
-	if a.File != "a" || len(a.Parts) != 1 || a.Parts[0].Size != 5 || b.Inputs[0] != (Operand{Name: "h", From: "a"}) || b.Inputs[1] != (Operand{Name: "x"}) || b.Outputs[0] != "y" || b.Rank != 0 {
+	if a.File != "a" || len(a.Parts) != 1 || a.Parts[0].Size != 5 || b.Inputs[0] != (Operand{Name: "h", From: "a"}) ||
+		b.Inputs[1] != (Operand{Name: "x"}) || b.Outputs[0] != "y" || b.Rank != 0 {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	for text, want := range map[string]string{
-		`{"version": 1, "stages": [` + second + `], "outputs": [{"name": "y", "from": "b"}]}`: "not an output of an earlier file",
+		`{"version": 1, "stages": [` + second +
+			`], "outputs": [{"name": "y", "from": "b"}]}`: "not an output of an earlier file",
 		`{`: "unexpected EOF",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -139,7 +160,8 @@ func TestManifestOfStages(t *testing.T) {
 // Files that are not those of the manifest are found, by their size and, where that is wanted, by their digest.
 func TestCompareWithFiles(t *testing.T) {
 	dir := t.TempDir()
-	w, err := Write(t.Context(), filepath.Join("..", "..", "fixtures", "mlp.onnx"), dir, Options{Stages: 2, By: "weights"}, onnx.SaveOptions{Digest: true})
+	w, err := Write(t.Context(), filepath.Join("..", "..", "fixtures", "mlp.onnx"), dir, Options{Stages: 2, By: "weights"},
+		onnx.SaveOptions{Digest: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +185,9 @@ func TestCompareWithFiles(t *testing.T) {
 		content     []byte
 		fast, whole string
 	}{
-		"byte":    {append([]byte{content[0] + 1}, content[1:]...), "", "the digest is not that of the manifest"},
-		"longer":  {append(content[:len(content):len(content)], 0), "bytes, but the manifest has", "bytes, but the manifest has"},
+		"byte": {append([]byte{content[0] + 1}, content[1:]...), "", "the digest is not that of the manifest"},
+		"longer": {append(content[:len(content):len(content)], 0), "bytes, but the manifest has",
+			"bytes, but the manifest has"},
 		"missing": {nil, "no such file", "no such file"},
 	} {
 		if err := os.WriteFile(path, c.content, 0o666); err != nil {
@@ -176,7 +199,8 @@ func TestCompareWithFiles(t *testing.T) {
 			}
 		}
 		fast, whole := compare()
-		if (fast == nil) != (c.fast == "") || fast != nil && !strings.Contains(fast.Error(), c.fast) || whole == nil || !strings.Contains(whole.Error(), c.whole) {
+		if (fast == nil) != (c.fast == "") || fast != nil && !strings.Contains(fast.Error(), c.fast) || whole == nil ||
+			!strings.Contains(whole.Error(), c.whole) {
 			t.Errorf("%s: %v, %v", name, fast, whole)
 		}
 	}
@@ -218,7 +242,8 @@ func TestProgressAndErrorsOfWriting(t *testing.T) {
 		var last, total int64
 		steps := 0
 		var mu sync.Mutex
-		weights, err := write(t.Context(), fixture, dir, onnx.SaveOptions{Progress: func(done, of int64) { // from several goroutines, in any order
+		// from several goroutines, in any order
+		weights, err := write(t.Context(), fixture, dir, onnx.SaveOptions{Progress: func(done, of int64) {
 			mu.Lock()
 			defer mu.Unlock()
 			if of != total && total != 0 || done > of {
@@ -226,8 +251,10 @@ func TestProgressAndErrorsOfWriting(t *testing.T) {
 			}
 			last, total, steps = max(last, done), of, steps+1
 		}})
-		if err != nil || last > weights || last < weights*99/100 || total < weights || name == "stages" && total != weights || steps < 3 {
-			t.Errorf("%s: progress ends at %d of %d bytes after %d steps, weights have %d: %v", name, last, total, steps, weights, err)
+		if err != nil || last > weights || last < weights*99/100 || total < weights || name == "stages" && total != weights ||
+			steps < 3 {
+			t.Errorf("%s: progress ends at %d of %d bytes after %d steps, weights have %d: %v", name, last, total, steps,
+				weights, err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -239,7 +266,8 @@ func TestProgressAndErrorsOfWriting(t *testing.T) {
 		}}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: interrupted: %v", name, err)
 		}
-		if _, err := write(t.Context(), filepath.Join(empty, "none.onnx"), empty, onnx.SaveOptions{}); !errors.Is(err, os.ErrNotExist) {
+		if _, err := write(t.Context(), filepath.Join(empty, "none.onnx"), empty, onnx.SaveOptions{}); !errors.Is(err,
+			os.ErrNotExist) {
 			t.Errorf("%s: of no model: %v", name, err)
 		}
 		if entries, err := os.ReadDir(empty); err != nil || len(entries) > 0 {

@@ -14,11 +14,12 @@ import (
 // communicate; the partial sums of the second are all-reduced. A feed-forward block has one column-parallel weight, or
 // a gate and an up projection; attention has the query, key and value projections, split by heads.
 type Pair struct {
-	Columns   []Cut  `json:"column_parallel"`
-	Row       Cut    `json:"row_parallel"`
-	AllReduce Port   `json:"all_reduce"`        // the value that is summed over devices
-	Parts     int64  `json:"parts"`             // equal parts that cannot be divided further: heads of keys and values, or columns
-	Refused   string `json:"refused,omitempty"` // reason why the pair cannot be divided over the devices
+	Columns   []Cut `json:"column_parallel"`
+	Row       Cut   `json:"row_parallel"`
+	AllReduce Port  `json:"all_reduce"` // the value that is summed over devices
+	// equal parts that cannot be divided further: heads of keys and values, or columns
+	Parts   int64  `json:"parts"`
+	Refused string `json:"refused,omitempty"` // reason why the pair cannot be divided over the devices
 }
 
 // A Cut is the division of one product's weight.

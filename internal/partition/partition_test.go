@@ -100,7 +100,8 @@ func TestPartitionIsTheBestThereIs(t *testing.T) {
 
 func TestMoreStagesThanCuts(t *testing.T) {
 	l := &line{own: []int64{1, 1, 1}, needs: make([][]int, 3), cross: []int64{0, -1, 5, 0}, makes: []int{0, 0, 1, 2}}
-	for n, want := range map[int]string{0: "0 stages: the graph can be partitioned into 1 to 2", 3: "3 stages: the graph can be partitioned into 1 to 2"} {
+	for n, want := range map[int]string{0: "0 stages: the graph can be partitioned into 1 to 2",
+		3: "3 stages: the graph can be partitioned into 1 to 2"} {
 		if _, err := l.partition(n); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
@@ -111,7 +112,8 @@ func TestMoreStagesThanCuts(t *testing.T) {
 // on fewer bytes.
 func TestNextBestPartition(t *testing.T) {
 	for worse := range int64(10) { // than the best cut, which is before the last node
-		l := &line{own: []int64{9, 1, 1 + worse, 20}, needs: make([][]int, 4), cross: []int64{0, 1, 10, 0, 0}, makes: []int{0, 0, 1, 2, 2}}
+		l := &line{own: []int64{9, 1, 1 + worse, 20}, needs: make([][]int, 4), cross: []int64{0, 1, 10, 0, 0},
+			makes: []int{0, 0, 1, 2, 2}}
 		if got, err := l.partition(2); err != nil || !slices.Equal(got, []int{0, 2, 4}) {
 			t.Errorf("worse by %d: got %v, %v", 1+worse, got, err)
 		}

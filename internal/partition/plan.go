@@ -23,9 +23,10 @@ type Plan struct {
 	By       string   `json:"by"`
 	Stages   []*Stage `json:"stages"`
 	Shared   []Shared `json:"shared_weights"`
-	Parallel []Pair   `json:"tensor_parallel"`   // weights to split within a stage, over one device per stage
-	Unknown  int      `json:"unknown_values"`    // values of unknown size, which are not counted
-	Seconds  float64  `json:"seconds,omitempty"` // of the slowest stage, where measured: a pipeline completes at most 1/Seconds batches per second
+	Parallel []Pair   `json:"tensor_parallel"` // weights to split within a stage, over one device per stage
+	Unknown  int      `json:"unknown_values"`  // values of unknown size, which are not counted
+	// of the slowest stage, where measured: a pipeline completes at most 1/Seconds batches per second
+	Seconds  float64 `json:"seconds,omitempty"`
 	starts   []int
 	declared map[string]*ir.Type // types of the values passed between stages
 }
@@ -42,7 +43,8 @@ type Stage struct {
 	Outputs []Port  `json:"outputs"`
 	Seconds float64 `json:"seconds,omitempty"` // of a run, where measured
 	Handed  int64   `json:"handed_on"`         // bytes across the cut after the stage
-	Crosses []Port  `json:"crosses"`           // the values across the cut: some may come from earlier stages, and skip the next one
+	// the values across the cut: some may come from earlier stages, and skip the next one
+	Crosses []Port `json:"crosses"`
 }
 
 // A Port is a value passed between stages.

@@ -69,8 +69,10 @@ func TestCrossingsAreWhatLaterStagesAreGiven(t *testing.T) {
 						}
 					}
 				}
-				if len(s.Crosses) != len(want) || s.Handed != sum || slices.ContainsFunc(s.Crosses, func(c partition.Port) bool { return !want[c.Name] }) {
-					t.Errorf("%s by %s: stage %d hands on %+v of %d bytes, later ones are given %v of %d", label(path), by, k+1, s.Crosses, s.Handed, want, sum)
+				if len(s.Crosses) != len(want) || s.Handed != sum ||
+					slices.ContainsFunc(s.Crosses, func(c partition.Port) bool { return !want[c.Name] }) {
+					t.Errorf("%s by %s: stage %d hands on %+v of %d bytes, later ones are given %v of %d", label(path), by, k+1,
+						s.Crosses, s.Handed, want, sum)
 				}
 			}
 		}
@@ -98,7 +100,8 @@ func TestOutputsOfStages(t *testing.T) {
 		for k, s := range p.Stages {
 			for _, out := range s.Outputs {
 				in, later := given[out.Name]
-				if made[out.Name] || later && in != out || !later && !slices.ContainsFunc(m.Graph.Outputs, func(v *ir.Value) bool { return v.Name == out.Name }) {
+				if made[out.Name] || later && in != out ||
+					!later && !slices.ContainsFunc(m.Graph.Outputs, func(v *ir.Value) bool { return v.Name == out.Name }) {
 					t.Errorf("%s: stage %d has the output %+v, given is %+v", label(path), k+1, out, in)
 				}
 				made[out.Name] = true
@@ -123,7 +126,8 @@ func TestOutputsThatNoStageComputes(t *testing.T) {
 	x, other := m.Graph.AddValue("x"), m.Graph.AddValue("other")
 	x.Type, other.Type = four, four
 	m.Graph.Inputs = []*ir.Value{x, other}
-	c := m.Graph.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}, Source: ir.Floats(1, 2, 3, 4)})
+	c := m.Graph.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}},
+		Source: ir.Floats(1, 2, 3, 4)})
 	aside := m.Graph.Insert(nil, "Neg", []*ir.Value{c})
 	aside.Name, aside.Type = "aside", four
 	y := m.Graph.Insert(nil, "Relu", []*ir.Value{x})
@@ -142,10 +146,12 @@ func TestOutputsThatNoStageComputes(t *testing.T) {
 		return list
 	}
 	first, last := p.Stages[0], p.Stages[1]
-	if first.Nodes != 1 || first.Weights != 0 || !slices.Equal(names(first.Inputs), []string{"x"}) || !slices.Equal(names(first.Outputs), []string{"y"}) {
+	if first.Nodes != 1 || first.Weights != 0 || !slices.Equal(names(first.Inputs), []string{"x"}) ||
+		!slices.Equal(names(first.Outputs), []string{"y"}) {
 		t.Errorf("the first stage is %+v", first)
 	}
-	if last.Nodes != 2 || last.Weights != 16 || !slices.Equal(names(last.Inputs), []string{"other", "y"}) || !slices.Equal(names(last.Outputs), []string{"aside", "c", "other", "z"}) {
+	if last.Nodes != 2 || last.Weights != 16 || !slices.Equal(names(last.Inputs), []string{"other", "y"}) ||
+		!slices.Equal(names(last.Outputs), []string{"aside", "c", "other", "z"}) {
 		t.Errorf("the last stage is %+v", last)
 	}
 }
@@ -153,7 +159,9 @@ func TestOutputsThatNoStageComputes(t *testing.T) {
 // The transformer's embedding and its head are one initializer, which both ends need.
 func TestTiedWeightsAreNamed(t *testing.T) {
 	p := plan(t, fixture("transformer"), partition.Options{Stages: 3, By: "weights"})
-	if i := slices.IndexFunc(p.Shared, func(s partition.Shared) bool { return slices.Equal(s.Stages, []int{1, 3}) }); i < 0 || p.Shared[i].Bytes < 64*64*4 {
+	if i := slices.IndexFunc(p.Shared, func(s partition.Shared) bool {
+		return slices.Equal(s.Stages, []int{1, 3})
+	}); i < 0 || p.Shared[i].Bytes < 64*64*4 {
 		t.Errorf("got %+v", p.Shared)
 	}
 }
@@ -234,7 +242,8 @@ func TestProductsAreDividedWhereTensorsCross(t *testing.T) {
 		x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 4}}}
 		m.Graph.Inputs = []*ir.Value{x}
 		weight := func(name string, rows, cols int64) *ir.Value {
-			return m.Graph.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{rows, cols}}, Source: ir.Floats(make([]float32, rows*cols)...)})
+			return m.Graph.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{rows, cols}},
+				Source: ir.Floats(make([]float32, rows*cols)...)})
 		}
 		joined := m.Graph.Insert(nil, "SequenceConstruct", []*ir.Value{x, x})
 		join := func() {
@@ -282,8 +291,10 @@ func TestCutsAreWhereFewBytesCross(t *testing.T) {
 
 func TestWhatCannotBeCut(t *testing.T) {
 	m := open(t, fixture("mlp"))
-	for n, want := range map[int]string{-1: "-1 stages: the graph can be partitioned into 1 to 6", 0: "0 stages: the graph can be partitioned into 1 to 6", 7: "7 stages: the graph can be partitioned into 1 to 6"} {
-		if _, err := partition.New(t.Context(), m, partition.Options{Stages: n, By: "weights"}); err == nil || err.Error() != want {
+	for n, want := range map[int]string{-1: "-1 stages: the graph can be partitioned into 1 to 6",
+		0: "0 stages: the graph can be partitioned into 1 to 6", 7: "7 stages: the graph can be partitioned into 1 to 6"} {
+		if _, err := partition.New(t.Context(), m, partition.Options{Stages: n, By: "weights"}); err == nil ||
+			err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -292,7 +303,8 @@ func TestWhatCannotBeCut(t *testing.T) {
 	for want, o := range map[string]partition.Options{
 		"no node depends on the inputs: the model cannot be partitioned": {Stages: 1, By: "weights"},
 		`unknown balance criterion "size"`:                               {Stages: 1, By: "size"},
-		"dim time: the inputs have no dynamic axes":                      {Stages: 1, By: "weights", Dims: map[string]int64{"time": 3}},
+		"dim time: the inputs have no dynamic axes": {Stages: 1, By: "weights",
+			Dims: map[string]int64{"time": 3}},
 	} {
 		if _, err := partition.New(t.Context(), empty, o); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)

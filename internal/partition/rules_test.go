@@ -44,7 +44,8 @@ func ruleOf(version int64, op string, ins []given, outs [][]int64, divided []spl
 			sized(v, in.shape)
 			inputs = append(inputs, v)
 		case in.ints != nil:
-			inputs = append(inputs, g.AddConst(fmt.Sprint("in", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(in.ints))}}, Source: ir.Ints(in.ints...)}))
+			inputs = append(inputs, g.AddConst(fmt.Sprint("in", i),
+				&ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(in.ints))}}, Source: ir.Ints(in.ints...)}))
 		default:
 			inputs = append(inputs, nil)
 		}
@@ -57,7 +58,8 @@ func ruleOf(version int64, op string, ins []given, outs [][]int64, divided []spl
 		}
 	}
 	n := made[0].Producer()
-	return &rule{division: &division{cutter: &cutter{types: t}}, n: n, outs: slices.Clone(divided), ins: make([]split, len(inputs))}
+	return &rule{division: &division{cutter: &cutter{types: t}}, n: n, outs: slices.Clone(divided),
+		ins: make([]split, len(inputs))}
 }
 
 // Each rule divides the inputs that a device needs parts of for its part of the outputs, and refuses where it would
@@ -86,115 +88,180 @@ func TestRules(t *testing.T) {
 		{17, "Relu", nil, []given{act(2, 6)}, [][]int64{{2, 6}}, []split{at(1)}, nil, nil}, // whole
 		{17, "NonZero", nil, []given{act(2, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)}, nil, nil},
 
-		{17, "Add", nil, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(2, 2, 4)}, []split{at(2, 2, 4), at(0, 2, 4)}, nil},
+		{17, "Add", nil, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(2, 2, 4)},
+			[]split{at(2, 2, 4), at(0, 2, 4)}, nil},
 		{17, "Add", nil, []given{act(2, 3, 6), act(1)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, []split{at(2, 6), {}}, nil},
-		{17, "Add", nil, []given{act(2, 3, 6), act(3, 1)}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, []split{at(0, 2), {}}, nil},
-		{17, "Add", nil, []given{act(2, 3, 6), act(3, 1)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, []split{at(1, 3), at(0, 3)}, nil},
+		{17, "Add", nil, []given{act(2, 3, 6), act(3, 1)}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, []split{at(0, 2), {}},
+			nil},
+		{17, "Add", nil, []given{act(2, 3, 6), act(3, 1)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)},
+			[]split{at(1, 3), at(0, 3)}, nil},
 		{17, "Add", nil, []given{act(2, dynamic), act(1)}, [][]int64{{2, dynamic}}, []split{at(1, dynamic)}, nil, nil},
 		{17, "Add", nil, []given{act(2, 6), act(2, 6)}, [][]int64{{2, 6}}, []split{at(0)}, nil, nil}, // whole
-		{17, "Clip", nil, []given{act(2, 6), {}, act(1)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(1, 6), {}, {}}, nil},
+		{17, "Clip", nil, []given{act(2, 6), {}, act(1)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(1, 6), {}, {}},
+			nil},
 
 		{13, "Softmax", nil, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, nil, nil},
 		{13, "Softmax", nil, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, []split{at(1, 3)}, nil},
-		{13, "Softmax", A{i("axis", 0)}, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, []split{at(2, 6)}, nil},
+		{13, "Softmax", A{i("axis", 0)}, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, []split{at(2, 6)},
+			nil},
 		{12, "Softmax", nil, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, []split{at(0, 2)}, nil},
 		{12, "Softmax", nil, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, nil, nil},
-		{12, "Softmax", A{i("axis", 2)}, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, []split{at(1, 3)}, nil},
+		{12, "Softmax", A{i("axis", 2)}, []given{act(2, 3, 6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, []split{at(1, 3)},
+			nil},
 		{17, "LayerNormalization", nil, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, nil, nil},
-		{17, "LayerNormalization", nil, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, []split{at(1, 3), {}}, nil},
-		{17, "LayerNormalization", A{i("axis", 1)}, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, nil, nil},
+		{17, "LayerNormalization", nil, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)},
+			[]split{at(1, 3), {}}, nil},
+		{17, "LayerNormalization", A{i("axis", 1)}, []given{act(2, 3, 6), act(6)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)},
+			nil, nil},
 
-		{17, "Transpose", A{is("perm", 0, 2, 1, 3)}, []given{act(2, 5, 4, 6)}, [][]int64{{2, 4, 5, 6}}, []split{at(1, 4)}, []split{at(2, 4)}, nil},
-		{17, "Transpose", A{is("perm", 1, 0, 2)}, []given{act(3, 5, 4)}, [][]int64{{5, 3, 4}}, []split{at(0, 5)}, []split{at(1, 5)}, nil},
+		{17, "Transpose", A{is("perm", 0, 2, 1, 3)}, []given{act(2, 5, 4, 6)}, [][]int64{{2, 4, 5, 6}}, []split{at(1, 4)},
+			[]split{at(2, 4)}, nil},
+		{17, "Transpose", A{is("perm", 1, 0, 2)}, []given{act(3, 5, 4)}, [][]int64{{5, 3, 4}}, []split{at(0, 5)},
+			[]split{at(1, 5)}, nil},
 		{17, "Transpose", nil, []given{act(2, 5, 6)}, [][]int64{{6, 5, 2}}, []split{at(0, 6)}, []split{at(2, 6)}, nil},
 
-		{17, "Reshape", nil, []given{act(dynamic, 3, 12), ints(0, 0, 3, 4)}, [][]int64{{dynamic, 3, 3, 4}}, []split{at(2, 3)}, []split{at(2, 12)}, nil},
-		{17, "Reshape", nil, []given{act(2, 3, 12), ints(0, 0, 3, 4)}, [][]int64{{2, 3, 3, 4}}, []split{at(3, 4)}, []split{at(2, 4, 4, 4)}, nil},
-		{17, "Reshape", nil, []given{act(2, 3, 3, 4), ints(0, 0, -1)}, [][]int64{{2, 3, 12}}, []split{at(2, 12)}, []split{at(2, 3)}, nil},
-		{17, "Reshape", nil, []given{act(2, 3, 3, 4), ints(0, 0, -1)}, [][]int64{{2, 3, 12}}, []split{at(2, 4, 8)}, []split{at(2, 1, 2)}, nil},
+		{17, "Reshape", nil, []given{act(dynamic, 3, 12), ints(0, 0, 3, 4)}, [][]int64{{dynamic, 3, 3, 4}}, []split{at(2, 3)},
+			[]split{at(2, 12)}, nil},
+		{17, "Reshape", nil, []given{act(2, 3, 12), ints(0, 0, 3, 4)}, [][]int64{{2, 3, 3, 4}}, []split{at(3, 4)},
+			[]split{at(2, 4, 4, 4)}, nil},
+		{17, "Reshape", nil, []given{act(2, 3, 3, 4), ints(0, 0, -1)}, [][]int64{{2, 3, 12}}, []split{at(2, 12)},
+			[]split{at(2, 3)}, nil},
+		{17, "Reshape", nil, []given{act(2, 3, 3, 4), ints(0, 0, -1)}, [][]int64{{2, 3, 12}}, []split{at(2, 4, 8)},
+			[]split{at(2, 1, 2)}, nil},
 		{17, "Reshape", nil, []given{act(2, 3, 3, 4), ints(0, 0, -1)}, [][]int64{{2, 3, 12}}, []split{at(2, 6, 6)}, nil, nil},
 		{17, "Reshape", nil, []given{act(2, 1, 6), ints(2, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(2, 6)}, nil},
 		{17, "Reshape", nil, []given{act(4, 3), ints(6, 2)}, [][]int64{{6, 2}}, []split{at(0, 6)}, nil, nil},
 		{17, "Reshape", nil, []given{act(4, 6), ints(6, 4)}, [][]int64{{6, 4}}, []split{at(1, 4)}, nil, nil},
 		{17, "Reshape", nil, []given{act(3, 4), ints(2, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)}, nil, nil},
-		{17, "Reshape", nil, []given{act(5, 6), ints(15, 2)}, [][]int64{{15, 2}}, []split{at(1, 2)}, []split{at(1, 2, 2, 2)}, nil},
-		{17, "Reshape", nil, []given{act(12, 2), ints(0, 12, 2)}, [][]int64{{1, 12, 2}}, []split{at(1, 12)}, nil, nil}, // 0 would copy the part
-		{17, "Reshape", nil, []given{act(12, 2), ints(1, 12, 2)}, [][]int64{{1, 12, 2}}, []split{at(1, 12)}, []split{at(0, 12), {}}, nil},
+		{17, "Reshape", nil, []given{act(5, 6), ints(15, 2)}, [][]int64{{15, 2}}, []split{at(1, 2)}, []split{at(1, 2, 2, 2)},
+			nil},
+		// 0 would copy the part
+		{17, "Reshape", nil, []given{act(12, 2), ints(0, 12, 2)}, [][]int64{{1, 12, 2}}, []split{at(1, 12)}, nil, nil},
+		{17, "Reshape", nil, []given{act(12, 2), ints(1, 12, 2)}, [][]int64{{1, 12, 2}}, []split{at(1, 12)},
+			[]split{at(0, 12), {}}, nil},
 		{17, "Flatten", nil, []given{act(12, 2, 3)}, [][]int64{{12, 6}}, []split{at(1, 6)}, []split{at(1, 2)}, nil},
 		{17, "Expand", nil, []given{act(6), ints(2, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(0, 6), {}}, nil},
 		{17, "Expand", nil, []given{act(1), ints(2, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{{}, {}}, nil},
 
 		{17, "Concat", A{i("axis", 1)}, []given{act(2, 3), act(2, 4)}, [][]int64{{2, 7}}, []split{at(1, 7)}, nil, nil},
-		{17, "Concat", A{i("axis", -1)}, []given{act(2, 3), act(2, 4)}, [][]int64{{2, 7}}, []split{at(0, 2)}, []split{at(0, 2), at(0, 2)}, nil},
-		{17, "Gather", nil, []given{act(8, 6), act(2, 3)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, []split{at(1, 6), {}}, nil},
+		{17, "Concat", A{i("axis", -1)}, []given{act(2, 3), act(2, 4)}, [][]int64{{2, 7}}, []split{at(0, 2)},
+			[]split{at(0, 2), at(0, 2)}, nil},
+		{17, "Gather", nil, []given{act(8, 6), act(2, 3)}, [][]int64{{2, 3, 6}}, []split{at(2, 6)}, []split{at(1, 6), {}},
+			nil},
 		{17, "Gather", nil, []given{act(8, 6), act(2, 3)}, [][]int64{{2, 3, 6}}, []split{at(1, 3)}, nil, nil},
 		{17, "Gather", nil, []given{act(8, 6), act(2, 3)}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, nil, nil},
-		{17, "Gather", A{i("axis", 1)}, []given{act(6, 8, 5), act(2, 3)}, [][]int64{{6, 2, 3, 5}}, []split{at(0, 6)}, []split{at(0, 6), {}}, nil},
-		{17, "Gather", A{i("axis", 1)}, []given{act(6, 8, 5), act(2, 3)}, [][]int64{{6, 2, 3, 5}}, []split{at(2, 3)}, nil, nil},
-		{17, "Gather", A{i("axis", -2)}, []given{act(6, 8, 5), act(2, 3)}, [][]int64{{6, 2, 3, 5}}, []split{at(3, 5)}, []split{at(2, 5), {}}, nil},
-		{17, "Gather", nil, []given{act(8, 6), {shape: []int64{}}}, [][]int64{{6}}, []split{at(0, 6)}, []split{at(1, 6), {}}, nil},
+		{17, "Gather", A{i("axis", 1)}, []given{act(6, 8, 5), act(2, 3)}, [][]int64{{6, 2, 3, 5}}, []split{at(0, 6)},
+			[]split{at(0, 6), {}}, nil},
+		{17, "Gather", A{i("axis", 1)}, []given{act(6, 8, 5), act(2, 3)}, [][]int64{{6, 2, 3, 5}}, []split{at(2, 3)}, nil,
+			nil},
+		{17, "Gather", A{i("axis", -2)}, []given{act(6, 8, 5), act(2, 3)}, [][]int64{{6, 2, 3, 5}}, []split{at(3, 5)},
+			[]split{at(2, 5), {}}, nil},
+		{17, "Gather", nil, []given{act(8, 6), {shape: []int64{}}}, [][]int64{{6}}, []split{at(0, 6)}, []split{at(1, 6), {}},
+			nil},
 
-		{17, "Slice", nil, []given{act(8, 6), ints(1), ints(3), ints(0)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(1, 6), {}, {}, {}}, nil},
+		{17, "Slice", nil, []given{act(8, 6), ints(1), ints(3), ints(0)}, [][]int64{{2, 6}}, []split{at(1, 6)},
+			[]split{at(1, 6), {}, {}, {}}, nil},
 		{17, "Slice", nil, []given{act(8, 6), ints(1), ints(3), ints(-1)}, [][]int64{{8, 2}}, []split{at(1, 2)}, nil, nil},
 		{17, "Slice", nil, []given{act(8, 6), ints(1), ints(3), act(1)}, [][]int64{{2, 6}}, []split{at(1, 6)}, nil, nil},
 		{17, "Slice", nil, []given{act(8, 6), ints(1), ints(3)}, [][]int64{{2, 6}}, []split{at(1, 6)}, nil, nil},
-		{9, "Slice", A{is("starts", 1), is("ends", 3)}, []given{act(8, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(1, 6)}, nil},
+		{9, "Slice", A{is("starts", 1), is("ends", 3)}, []given{act(8, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)},
+			[]split{at(1, 6)}, nil},
 		{9, "Slice", A{is("starts", 1), is("ends", 3)}, []given{act(8, 6)}, [][]int64{{2, 6}}, []split{at(0, 2)}, nil, nil},
-		{9, "Slice", A{is("starts", 1), is("ends", 3), is("axes", 1)}, []given{act(8, 6)}, [][]int64{{8, 2}}, []split{at(0, 8)}, []split{at(0, 8)}, nil},
-		{13, "Split", A{i("axis", 2)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 4}, {2, 3, 8}}, []split{at(2, 4), at(2, 4, 4)}, []split{at(2, 4, 4, 4)}, nil},
-		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}}, []split{at(1, 3), at(1, 3)}, []split{at(1, 3)}, nil},
-		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}}, []split{at(1, 3), at(1, 1, 2)}, nil, nil},
-		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}}, []split{at(1, 3), at(2, 6)}, nil, nil},
-		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}}, []split{at(2, 6), {}}, nil, nil},
+		{9, "Slice", A{is("starts", 1), is("ends", 3), is("axes", 1)}, []given{act(8, 6)}, [][]int64{{8, 2}},
+			[]split{at(0, 8)}, []split{at(0, 8)}, nil},
+		{13, "Split", A{i("axis", 2)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 4}, {2, 3, 8}},
+			[]split{at(2, 4), at(2, 4, 4)}, []split{at(2, 4, 4, 4)}, nil},
+		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}}, []split{at(1, 3), at(1, 3)},
+			[]split{at(1, 3)}, nil},
+		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}},
+			[]split{at(1, 3), at(1, 1, 2)}, nil, nil},
+		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}}, []split{at(1, 3), at(2, 6)},
+			nil, nil},
+		{13, "Split", A{i("axis", -1)}, []given{act(2, 3, 12)}, [][]int64{{2, 3, 6}, {2, 3, 6}}, []split{at(2, 6), {}}, nil,
+			nil},
 
-		{17, "ReduceMean", A{is("axes", 1)}, []given{act(2, 3, 6)}, [][]int64{{2, 1, 6}}, []split{at(2, 6)}, []split{at(2, 6)}, nil},
+		{17, "ReduceMean", A{is("axes", 1)}, []given{act(2, 3, 6)}, [][]int64{{2, 1, 6}}, []split{at(2, 6)},
+			[]split{at(2, 6)}, nil},
 		{17, "ReduceMean", A{is("axes", 1)}, []given{act(2, 3, 6)}, [][]int64{{2, 1, 6}}, []split{at(1, 1)}, nil, nil},
-		{17, "ReduceMean", A{is("axes", -2), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)}, []split{at(2, 6)}, nil},
-		{17, "ReduceMean", A{is("axes", 0), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{3, 6}}, []split{at(0, 3)}, []split{at(1, 3)}, nil},
-		{17, "ReduceMean", A{is("axes", 0, 1), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{6}}, []split{at(0, 6)}, []split{at(2, 6)}, nil},
-		{17, "ReduceMean", A{is("axes", 2), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{2, 3}}, []split{at(1, 3)}, []split{at(1, 3)}, nil},
+		{17, "ReduceMean", A{is("axes", -2), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{2, 6}}, []split{at(1, 6)},
+			[]split{at(2, 6)}, nil},
+		{17, "ReduceMean", A{is("axes", 0), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{3, 6}}, []split{at(0, 3)},
+			[]split{at(1, 3)}, nil},
+		{17, "ReduceMean", A{is("axes", 0, 1), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{6}}, []split{at(0, 6)},
+			[]split{at(2, 6)}, nil},
+		{17, "ReduceMean", A{is("axes", 2), i("keepdims", 0)}, []given{act(2, 3, 6)}, [][]int64{{2, 3}}, []split{at(1, 3)},
+			[]split{at(1, 3)}, nil},
 		{17, "ReduceMean", nil, []given{act(2, 3, 6)}, [][]int64{{1, 1, 1}}, []split{at(1, 1)}, nil, nil},
-		{18, "ReduceMean", nil, []given{act(2, 3, 6), {ints: []int64{}}}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, nil, nil}, // all axes, or none
-		{18, "ReduceMean", nil, []given{act(2, 3, 6), ints(1)}, [][]int64{{2, 1, 6}}, []split{at(0, 2)}, []split{at(0, 2), {}}, nil},
+		// all axes, or none
+		{18, "ReduceMean", nil, []given{act(2, 3, 6), {ints: []int64{}}}, [][]int64{{2, 3, 6}}, []split{at(0, 2)}, nil, nil},
+		{18, "ReduceMean", nil, []given{act(2, 3, 6), ints(1)}, [][]int64{{2, 1, 6}}, []split{at(0, 2)},
+			[]split{at(0, 2), {}}, nil},
 
-		{17, "MatMul", nil, []given{act(2, 3, 4), act(2, 4, 5)}, [][]int64{{2, 3, 5}}, []split{at(2, 5)}, []split{{}, at(2, 5)}, nil},
-		{17, "MatMul", nil, []given{act(2, 3, 4), act(4, 5)}, [][]int64{{2, 3, 5}}, []split{at(2, 5)}, []split{{}, at(1, 5)}, nil},
-		{17, "MatMul", nil, []given{act(3, 4), act(2, 4, 5)}, [][]int64{{2, 3, 5}}, []split{at(1, 3)}, []split{at(0, 3), {}}, nil},
-		{17, "MatMul", nil, []given{act(2, 3, 4), act(2, 4, 5)}, [][]int64{{2, 3, 5}}, []split{at(0, 2)}, []split{at(0, 2), at(0, 2)}, nil},
-		{17, "MatMul", nil, []given{act(2, 3, 4), act(4, 5)}, [][]int64{{2, 3, 5}}, []split{at(0, 2)}, []split{at(0, 2), {}}, nil},
+		{17, "MatMul", nil, []given{act(2, 3, 4), act(2, 4, 5)}, [][]int64{{2, 3, 5}}, []split{at(2, 5)},
+			[]split{{}, at(2, 5)}, nil},
+		{17, "MatMul", nil, []given{act(2, 3, 4), act(4, 5)}, [][]int64{{2, 3, 5}}, []split{at(2, 5)}, []split{{}, at(1, 5)},
+			nil},
+		{17, "MatMul", nil, []given{act(3, 4), act(2, 4, 5)}, [][]int64{{2, 3, 5}}, []split{at(1, 3)}, []split{at(0, 3), {}},
+			nil},
+		{17, "MatMul", nil, []given{act(2, 3, 4), act(2, 4, 5)}, [][]int64{{2, 3, 5}}, []split{at(0, 2)},
+			[]split{at(0, 2), at(0, 2)}, nil},
+		{17, "MatMul", nil, []given{act(2, 3, 4), act(4, 5)}, [][]int64{{2, 3, 5}}, []split{at(0, 2)}, []split{at(0, 2), {}},
+			nil},
 		{17, "MatMul", nil, []given{act(4), act(2, 4, 5)}, [][]int64{{2, 5}}, []split{at(1, 5)}, nil, nil},
 		{17, "MatMul", nil, []given{act(2, 3, 4), act(4)}, [][]int64{{2, 3}}, []split{at(1, 3)}, nil, nil},
 
-		{17, "com.microsoft.RotaryEmbedding", nil, []given{act(1, 4, 5, 6), act(1)}, [][]int64{{1, 4, 5, 6}}, []split{at(1, 4)}, []split{at(1, 4), {}}, nil},
-		{17, "com.microsoft.RotaryEmbedding", nil, []given{act(1, 4, 5, 6), act(1)}, [][]int64{{1, 4, 5, 6}}, []split{at(2, 5)}, nil, nil},
-		{17, "com.microsoft.RotaryEmbedding", A{i("num_heads", 4)}, []given{act(1, 5, 24), act(1)}, [][]int64{{1, 5, 24}}, []split{at(2, 24)}, []split{at(2, 24), {}}, []int64{4}},
-		{17, "com.microsoft.RotaryEmbedding", A{i("num_heads", 4)}, []given{act(1, 5, 24), act(1)}, [][]int64{{1, 5, 24}}, []split{at(1, 5)}, nil, nil},
-		{17, "com.microsoft.RotaryEmbedding", nil, []given{act(1, 5, 24), act(1)}, [][]int64{{1, 5, 24}}, []split{at(2, 24)}, nil, nil},
+		{17, "com.microsoft.RotaryEmbedding", nil, []given{act(1, 4, 5, 6), act(1)}, [][]int64{{1, 4, 5, 6}},
+			[]split{at(1, 4)}, []split{at(1, 4), {}}, nil},
+		{17, "com.microsoft.RotaryEmbedding", nil, []given{act(1, 4, 5, 6), act(1)}, [][]int64{{1, 4, 5, 6}},
+			[]split{at(2, 5)}, nil, nil},
+		{17, "com.microsoft.RotaryEmbedding", A{i("num_heads", 4)}, []given{act(1, 5, 24), act(1)}, [][]int64{{1, 5, 24}},
+			[]split{at(2, 24)}, []split{at(2, 24), {}}, []int64{4}},
+		{17, "com.microsoft.RotaryEmbedding", A{i("num_heads", 4)}, []given{act(1, 5, 24), act(1)}, [][]int64{{1, 5, 24}},
+			[]split{at(1, 5)}, nil, nil},
+		{17, "com.microsoft.RotaryEmbedding", nil, []given{act(1, 5, 24), act(1)}, [][]int64{{1, 5, 24}}, []split{at(2, 24)},
+			nil, nil},
 
-		{17, "com.microsoft.GroupQueryAttention", heads, gqa(act(1), act(1), none, none, none, act(1, 4, 5, 5), act(4)), present, first(at(2, 16), 3),
+		{17, "com.microsoft.GroupQueryAttention", heads, gqa(act(1), act(1), none, none, none, act(1, 4, 5, 5), act(4)),
+			present, first(at(2, 16), 3),
 			[]split{at(2, 16), at(2, 8), at(2, 8), at(1, 2), at(1, 2), {}, {}, {}, {}, {}, at(1, 4), at(0, 4)}, []int64{4, 2}},
-		{17, "com.microsoft.GroupQueryAttention", heads, gqa(act(1), act(1), none, none, none, act(1, 1, 5, 5)), present, first(at(2, 16), 3),
+		{17, "com.microsoft.GroupQueryAttention", heads, gqa(act(1), act(1), none, none, none, act(1, 1, 5, 5)), present,
+			first(at(2, 16), 3),
 			[]split{at(2, 16), at(2, 8), at(2, 8), at(1, 2), at(1, 2), {}, {}, {}, {}, {}, {}}, []int64{4, 2}},
-		{17, "com.microsoft.GroupQueryAttention", heads, gqa(act(1), act(1), none, none, none, none, none, act(1)), present, first(at(2, 16), 3), nil, nil},
+		{17, "com.microsoft.GroupQueryAttention", heads, gqa(act(1), act(1), none, none, none, none, none, act(1)), present,
+			first(at(2, 16), 3), nil, nil},
 		{17, "com.microsoft.GroupQueryAttention", heads, gqa(), present, first(at(1, 5), 3), nil, nil},
 		{17, "com.microsoft.GroupQueryAttention", heads[:1], gqa(), present, first(at(2, 16), 3), nil, nil},
-		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 32), {}, {}}, present, first(at(2, 16), 3), []split{at(2, 16, 8, 8), {}, {}}, []int64{4, 2}},
-		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 16), act(1, 5, 8), {}}, present, first(at(2, 16), 3), nil, nil},
-		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 16), act(5, 8), act(5, 8)}, present, first(at(2, 16), 3), nil, nil},
+		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 32), {}, {}}, present, first(at(2, 16), 3),
+			[]split{at(2, 16, 8, 8), {}, {}}, []int64{4, 2}},
+		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 16), act(1, 5, 8), {}}, present,
+			first(at(2, 16), 3), nil, nil},
+		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(1, 5, 16), act(5, 8), act(5, 8)}, present,
+			first(at(2, 16), 3), nil, nil},
 		{17, "com.microsoft.GroupQueryAttention", heads, []given{act(5, 32), {}, {}}, present, first(at(2, 16), 3), nil, nil},
-		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(48), {}, act(1, 4, 5, 7), act(1, 4, 6, 4), act(1, 4, 6, 4)}, [][]int64{{1, 5, 16}}, []split{at(2, 16)},
+		{17, "com.microsoft.MultiHeadAttention", heads[:1],
+			[]given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(48), {}, act(1, 4, 5, 7), act(1, 4, 6, 4), act(1, 4, 6, 4)},
+			[][]int64{{1, 5, 16}}, []split{at(2, 16)},
 			[]split{at(2, 16), at(2, 16), at(2, 16), at(0, 16, 16, 16), {}, at(1, 4), at(1, 4), at(1, 4)}, []int64{4, 4}},
-		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(47)}, [][]int64{{1, 5, 16}}, []split{at(2, 16)}, nil, nil},
-		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(1, 48)}, [][]int64{{1, 5, 16}}, []split{at(2, 16)}, nil, nil},
-		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), act(4, 5, 7), act(1, 2, 3, 6), act(1, 2, 3, 6)}, [][]int64{{1, 4, 5, 6}}, []split{at(1, 4)},
+		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(47)},
+			[][]int64{{1, 5, 16}}, []split{at(2, 16)}, nil, nil},
+		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), act(1, 48)},
+			[][]int64{{1, 5, 16}}, []split{at(2, 16)}, nil, nil},
+		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), act(4, 5, 7), act(1, 2, 3, 6),
+			act(1, 2, 3, 6)}, [][]int64{{1, 4, 5, 6}}, []split{at(1, 4)},
 			[]split{at(1, 4), at(1, 2), at(1, 2), at(0, 4), at(1, 2), at(1, 2)}, []int64{4, 2}},
-		{23, "Attention", A{i("q_num_heads", 4), i("kv_num_heads", 2)}, []given{act(1, 5, 24), act(1, 7, 12), act(1, 7, 12), act(5, 7)}, [][]int64{{1, 5, 24}}, []split{at(2, 24)},
+		{23, "Attention", A{i("q_num_heads", 4), i("kv_num_heads", 2)},
+			[]given{act(1, 5, 24), act(1, 7, 12), act(1, 7, 12), act(5, 7)}, [][]int64{{1, 5, 24}}, []split{at(2, 24)},
 			[]split{at(2, 24), at(2, 12), at(2, 12), {}}, []int64{4, 2}},
-		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6)}, [][]int64{{1, 4, 5, 6}}, []split{at(2, 5)}, nil, nil},
+		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6)}, [][]int64{{1, 4, 5, 6}},
+			[]split{at(2, 5)}, nil, nil},
 		// Inputs that are not known may need to be divided.
-		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), {}, {}, {}, act(1)}, [][]int64{{1, 4, 5, 6}}, []split{at(1, 4)}, []split{at(1, 4), at(1, 2), at(1, 2), {}, {}, {}, {}}, []int64{4, 2}},
-		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), {}, {}, {}, act(1), act(1)}, [][]int64{{1, 4, 5, 6}}, []split{at(1, 4)}, nil, nil},
-		{17, "com.microsoft.MultiHeadAttention", heads[:1], []given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), {}, {}, {}, {}, {}, act(1)}, [][]int64{{1, 5, 16}}, []split{at(2, 16)}, nil, nil},
+		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), {}, {}, {}, act(1)},
+			[][]int64{{1, 4, 5, 6}}, []split{at(1, 4)}, []split{at(1, 4), at(1, 2), at(1, 2), {}, {}, {}, {}}, []int64{4, 2}},
+		{23, "Attention", nil, []given{act(1, 4, 5, 6), act(1, 2, 7, 6), act(1, 2, 7, 6), {}, {}, {}, act(1), act(1)},
+			[][]int64{{1, 4, 5, 6}}, []split{at(1, 4)}, nil, nil},
+		{17, "com.microsoft.MultiHeadAttention", heads[:1],
+			[]given{act(1, 5, 16), act(1, 7, 16), act(1, 7, 16), {}, {}, {}, {}, {}, act(1)}, [][]int64{{1, 5, 16}},
+			[]split{at(2, 16)}, nil, nil},
 	} {
 		r := ruleOf(c.version, c.op, c.ins, c.outs, c.divided, c.attrs...)
 		ok := r.apply()
@@ -208,7 +275,8 @@ func TestRules(t *testing.T) {
 			c.want = append(c.want, split{})
 		}
 		if fmt.Sprint(r.ins) != fmt.Sprint(c.want) || !slices.Equal(r.lengths, c.lengths) {
-			t.Errorf("%s-%d of %v by %v: inputs %v, lengths %v; want %v, %v", c.op, c.version, c.ins, c.divided, r.ins, r.lengths, c.want, c.lengths)
+			t.Errorf("%s-%d of %v by %v: inputs %v, lengths %v; want %v, %v", c.op, c.version, c.ins, c.divided, r.ins,
+				r.lengths, c.want, c.lengths)
 		}
 	}
 	// Caches that are read are divided by the heads of keys, others are left alone.
@@ -278,14 +346,16 @@ func TestUnknownSizes(t *testing.T) {
 		v    *ir.Value
 		axis int
 		want int64
-	}{{known, 0, 2}, {known, 1, 1}, {known, 2, 5}, {known, -1, 5}, {known, -3, 2}, {known, 3, 1}, {known, -4, 1}, {unknown, 0, 1}, {ambiguous, 0, 1}, {nil, 0, 1}} {
+	}{{known, 0, 2}, {known, 1, 1}, {known, 2, 5}, {known, -1, 5}, {known, -3, 2}, {known, 3, 1}, {known, -4, 1},
+		{unknown, 0, 1}, {ambiguous, 0, 1}, {nil, 0, 1}} {
 		if got := x.axis(c.v, c.axis); got != c.want {
 			t.Errorf("axis %d of %v has %d elements", c.axis, c.v, got)
 		}
 	}
 	spec.Shape = []int64{2, 3, 5}
 	x.sizes["known"] = spec
-	if a, b, c, d := x.elems(known), x.elems(unknown), x.elems(ambiguous), x.elems(nil); a != 30 || b != 0 || c != 0 || d != 0 {
+	if a, b, c, d := x.elems(known), x.elems(unknown), x.elems(ambiguous), x.elems(nil); a != 30 || b != 0 || c != 0 ||
+		d != 0 {
 		t.Errorf("%d, %d, %d and %d elements", a, b, c, d)
 	}
 	// Shapes are known where both plans have them, with as many axes.
@@ -295,7 +365,8 @@ func TestUnknownSizes(t *testing.T) {
 	constant := m.Graph.AddConst("c", &ir.Tensor{Spec: spec})
 	for v, want := range map[*ir.Value]bool{known: true, constant: true, ambiguous: false, unknown: false, nil: false} {
 		a, b, ok := d.shapes(v)
-		if ok != want || ok && (!slices.Equal(a, spec.Shape) || v == known && !slices.Equal(b, wide.Shape) || v == constant && !slices.Equal(b, spec.Shape)) {
+		if ok != want || ok && (!slices.Equal(a, spec.Shape) || v == known && !slices.Equal(b, wide.Shape) ||
+			v == constant && !slices.Equal(b, spec.Shape)) {
 			t.Errorf("%v has the shapes %v and %v, %t", v, a, b, ok)
 		}
 	}

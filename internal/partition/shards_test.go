@@ -27,7 +27,8 @@ import (
 )
 
 // followShards runs shards by their manifest.
-func followShards(ctx context.Context, dir string, m *partition.ShardManifest, in map[string]*ir.Array, run runner) (map[string]*ir.Array, error) {
+func followShards(ctx context.Context, dir string, m *partition.ShardManifest, in map[string]*ir.Array,
+	run runner) (map[string]*ir.Array, error) {
 	made := map[string]map[string]*ir.Array{"": in}
 	sums := map[string]*ir.Array{}
 	for _, seg := range m.Segments {
@@ -260,7 +261,8 @@ func TestShardsInPython(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), python, "testdata/run_shards.py", c.path, w.Manifest, npz).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), python, "testdata/run_shards.py", c.path, w.Manifest,
+			npz).CombinedOutput()
 		if err != nil || !strings.HasPrefix(string(out), "ok ") {
 			t.Errorf("%s: %v\n%s", c.path, err, out)
 		}
@@ -293,7 +295,8 @@ func TestRefusedPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := partition.Refusal{Weight: "blocks.0.attention.output.weight", Reason: "4 heads or columns cannot be divided over 5 devices"}
+	want := partition.Refusal{Weight: "blocks.0.attention.output.weight",
+		Reason: "4 heads or columns cannot be divided over 5 devices"}
 	if len(w.Shards.Refused) != 2 || w.Shards.Refused[0] != want || len(w.Shards.Segments) != 3 {
 		t.Errorf("refused %+v, %d segments", w.Shards.Refused, len(w.Shards.Segments))
 	}
@@ -322,25 +325,31 @@ func TestPackedProjectionsAreDividedByBlocks(t *testing.T) {
 		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: shape}, Source: ir.Floats(x...)})
 	}
 	ints := func(is ...int64) *ir.Value {
-		return g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+		return g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}},
+			Source: ir.Ints(is...)})
 	}
 	x := g.AddValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{Param: "batch"}, {Param: "positions"}, {N: 12}}}
 	g.Inputs = []*ir.Value{x}
-	packed := g.Insert(nil, "Add", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("qkv", 12, 36)}), weight("qkv.bias", 36)})
+	packed := g.Insert(nil, "Add", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("qkv", 12, 36)}),
+		weight("qkv.bias", 36)})
 	// The shape is that of the values at run time, by which exporters keep axes dynamic.
 	size := g.Insert(nil, "Slice", []*ir.Value{g.Insert(nil, "Shape", []*ir.Value{packed}), ints(0), ints(2), ints(0)})
 	parts := g.InsertN(nil, "Split", 3, []*ir.Value{packed, ints(12, 12, 12)}, ir.IntAttr("axis", -1))
 	heads := func(v *ir.Value, perm ...int64) *ir.Value {
 		shape := g.Insert(nil, "Concat", []*ir.Value{size, ints(3, 4)}, ir.IntAttr("axis", 0))
-		return g.Insert(nil, "Transpose", []*ir.Value{g.Insert(nil, "Reshape", []*ir.Value{v, shape})}, ir.IntsAttr("perm", perm...))
+		return g.Insert(nil, "Transpose", []*ir.Value{g.Insert(nil, "Reshape", []*ir.Value{v, shape})},
+			ir.IntsAttr("perm", perm...))
 	}
 	q, k, v := heads(parts[0], 0, 2, 1, 3), heads(parts[1], 0, 2, 3, 1), heads(parts[2], 0, 2, 1, 3)
 	p := g.Insert(nil, "Softmax", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{q, k})}, ir.IntAttr("axis", -1))
-	y := g.Insert(nil, "Transpose", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{p, v})}, ir.IntsAttr("perm", 0, 2, 1, 3))
-	y = g.Insert(nil, "Reshape", []*ir.Value{y, g.Insert(nil, "Concat", []*ir.Value{size, ints(12)}, ir.IntAttr("axis", 0))})
+	y := g.Insert(nil, "Transpose", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{p, v})},
+		ir.IntsAttr("perm", 0, 2, 1, 3))
+	y = g.Insert(nil, "Reshape", []*ir.Value{y,
+		g.Insert(nil, "Concat", []*ir.Value{size, ints(12)}, ir.IntAttr("axis", 0))})
 	y = g.Insert(nil, "Add", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{y, weight("out", 12, 12)}), x})
-	y = g.Insert(nil, "Reshape", []*ir.Value{y, g.Insert(nil, "Shape", []*ir.Value{parts[0]})}) // the shape of the whole value, read after the sum
+	// the shape of the whole value, read after the sum
+	y = g.Insert(nil, "Reshape", []*ir.Value{y, g.Insert(nil, "Shape", []*ir.Value{parts[0]})})
 	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{Param: "batch"}, {Param: "positions"}, {N: 12}}}
 	g.AddOutput(y)
 	dir := t.TempDir()
@@ -380,7 +389,8 @@ func TestShapesOfDividedValues(t *testing.T) {
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 2}, {N: 3}, {N: 4}}}
 	g.Inputs = []*ir.Value{x}
 	weight := func(name string, rows, cols int64) *ir.Value {
-		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{rows, cols}}, Source: ir.Floats(slices.Repeat([]float32{0.5}, int(rows*cols))...)})
+		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{rows, cols}},
+			Source: ir.Floats(slices.Repeat([]float32{0.5}, int(rows*cols))...)})
 	}
 	hidden := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("up", 4, 8)})})
 	var want [][]int64

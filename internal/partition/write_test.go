@@ -45,7 +45,8 @@ func TestStagesKeepModelProperties(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			if f.Model.IRVersion != whole.Model.IRVersion || !slices.EqualFunc(f.Model.Meta, whole.Model.Meta, sameEntry) || f.Model.Opset("") != whole.Model.Opset("") {
+			if f.Model.IRVersion != whole.Model.IRVersion || !slices.EqualFunc(f.Model.Meta, whole.Model.Meta, sameEntry) ||
+				f.Model.Opset("") != whole.Model.Opset("") {
 				t.Errorf("%s: %s has other model properties", name, s.File)
 			}
 			functions = max(functions, len(f.Model.Functions))
@@ -123,8 +124,10 @@ func TestNothingIsWrittenOverTheModelsData(t *testing.T) {
 	if err := os.Link(filepath.Join(dir, "external_a.bin"), filepath.Join(dir, "external.stage1.onnx")); err != nil {
 		t.Fatal(err)
 	}
-	_, err := partition.Write(t.Context(), filepath.Join(dir, "external.onnx"), dir, partition.Options{Stages: 2, By: "weights"}, save())
-	if err == nil || !strings.Contains(err.Error(), "external.stage1.onnx: the output would replace a file that the run reads") {
+	_, err := partition.Write(t.Context(), filepath.Join(dir, "external.onnx"), dir,
+		partition.Options{Stages: 2, By: "weights"}, save())
+	if err == nil || !strings.Contains(err.Error(),
+		"external.stage1.onnx: the output would replace a file that the run reads") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -103,7 +103,8 @@ func samples(t *testing.T, n int) (in, want []map[string]*ir.Array) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	set, err := dataset.Generate(dataset.Inputs(f.Model.Graph), dataset.Random{Samples: n, Ranges: dataset.Ranges(f.Model)})
+	set, err := dataset.Generate(dataset.Inputs(f.Model.Graph),
+		dataset.Random{Samples: n, Ranges: dataset.Ranges(f.Model)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,8 @@ func TestDevicesEndWithTheParent(t *testing.T) {
 	go func() { ended <- pipeline.Serve(context.Background(), in, out) }()
 	manifest := stages(t)
 	var r pipeline.Reply
-	if err := gob.NewEncoder(to).Encode(pipeline.Settings{Folder: filepath.Dir(manifest), Files: []string{"transformer.stage1.onnx"}}); err != nil {
+	if err := gob.NewEncoder(to).Encode(pipeline.Settings{Folder: filepath.Dir(manifest),
+		Files: []string{"transformer.stage1.onnx"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := gob.NewDecoder(from).Decode(&r); err != nil || r.Error != "" {
@@ -252,7 +254,8 @@ func TestMissingFiles(t *testing.T) {
 func TestHostileManifests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.shards.json")
 	stage := func(file, inputs string) string {
-		return `{"version":1,"stages":[{"file":"` + file + `","inputs":[` + inputs + `],"outputs":["y"]}],"outputs":[{"name":"y","from":"` + file + `"}]}`
+		return `{"version":1,"stages":[{"file":"` + file + `","inputs":[` + inputs +
+			`],"outputs":["y"]}],"outputs":[{"name":"y","from":"` + file + `"}]}`
 	}
 	segments := func(text string) string {
 		return `{"version":1,"ranks":2,"segments":[` + text + `],"outputs":[{"name":"y","reduced":true}]}`
@@ -265,19 +268,28 @@ func TestHostileManifests(t *testing.T) {
 		stage("../x", ""):        `"../x" is not the name of a file of its own`,
 		stage("..", ""):          `".." is not the name of a file of its own`,
 		stage("/etc/passwd", ""): `"/etc/passwd" is not the name of a file of its own`,
-		stage("a.onnx", `{"name":"x","from":"b.onnx"}`):                               `a.onnx: input "x": not an output of an earlier file "b.onnx"`,
-		stage("a.onnx", `{"name":"y","from":"a.onnx"}`):                               `a.onnx: input "y": not an output of an earlier file "a.onnx"`,
-		segments(fmt.Sprintf(shard, 0, ``, `"y"`, "sum")):                             "b.onnx: rank 0: there are 2, each with one file in a segment",
-		segments(fmt.Sprintf(shard, 7, ``, `"y"`, "sum")):                             "b.onnx: rank 7: there are 2, each with one file in a segment",
-		segments(fmt.Sprintf(shard, 1, ``, ``, "sum")):                                `reduction of "y": not an output of all files of the segment`,
-		segments(fmt.Sprintf(shard, 1, `{"name":"y","reduced":true}`, `"y"`, "sum")):  `b.onnx: input "y": no earlier reduction`,
-		segments(fmt.Sprintf(shard, 1, ``, `"y"`, "max")):                             `reduction of "y": operation "max" is not supported`,
-		segments(fmt.Sprintf(shard, 1, `{"name":"y","from":"a.onnx"}`, `"y"`, "sum")): `b.onnx: input "y": a.onnx is the file of another rank`,
+		stage("a.onnx",
+			`{"name":"x","from":"b.onnx"}`): `a.onnx: input "x": not an output of an earlier file "b.onnx"`,
+		stage("a.onnx",
+			`{"name":"y","from":"a.onnx"}`): `a.onnx: input "y": not an output of an earlier file "a.onnx"`,
+		segments(fmt.Sprintf(shard, 0, ``, `"y"`,
+			"sum")): "b.onnx: rank 0: there are 2, each with one file in a segment",
+		segments(fmt.Sprintf(shard, 7, ``, `"y"`,
+			"sum")): "b.onnx: rank 7: there are 2, each with one file in a segment",
+		segments(fmt.Sprintf(shard, 1, ``, ``,
+			"sum")): `reduction of "y": not an output of all files of the segment`,
+		segments(fmt.Sprintf(shard, 1, `{"name":"y","reduced":true}`, `"y"`,
+			"sum")): `b.onnx: input "y": no earlier reduction`,
+		segments(fmt.Sprintf(shard, 1, ``, `"y"`,
+			"max")): `reduction of "y": operation "max" is not supported`,
+		segments(fmt.Sprintf(shard, 1, `{"name":"y","from":"a.onnx"}`, `"y"`,
+			"sum")): `b.onnx: input "y": a.onnx is the file of another rank`,
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pipeline.Open(t.Context(), path, pipeline.Options{}); err == nil || !strings.HasPrefix(err.Error(), path+": "+want) {
+		if _, err := pipeline.Open(t.Context(), path, pipeline.Options{}); err == nil ||
+			!strings.HasPrefix(err.Error(), path+": "+want) {
 			t.Errorf("%s: got %v", text, err)
 		}
 	}
@@ -308,10 +320,12 @@ func TestManifestsThatDoNotMatchTheirFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	if _, err := p.Run(t.Context(), in[0], nil); err == nil || err.Error() != `transformer.rank0.segment1.onnx: output "nothing" is missing` {
+	if _, err := p.Run(t.Context(), in[0], nil); err == nil ||
+		err.Error() != `transformer.rank0.segment1.onnx: output "nothing" is missing` {
 		t.Errorf("got %v", err)
 	}
-	if _, err := p.Run(t.Context(), nil, nil); err == nil || !strings.HasSuffix(err.Error(), `input "input_ids" is missing`) {
+	if _, err := p.Run(t.Context(), nil, nil); err == nil ||
+		!strings.HasSuffix(err.Error(), `input "input_ids" is missing`) {
 		t.Errorf("got %v", err)
 	}
 }

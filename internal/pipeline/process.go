@@ -54,7 +54,8 @@ func Start(ctx context.Context, s Settings, program string, args ...string) (*Pr
 		cancel()
 		return nil, errors.Join(err, in.Close())
 	}
-	p.in, p.to, p.from = in, gob.NewEncoder(counter{in, &p.bytes}), gob.NewDecoder(io.TeeReader(out, counter{io.Discard, &p.bytes}))
+	p.in, p.to = in, gob.NewEncoder(counter{in, &p.bytes})
+	p.from = gob.NewDecoder(io.TeeReader(out, counter{io.Discard, &p.bytes}))
 	if _, err := p.exchange(ctx, s); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

@@ -31,7 +31,8 @@ var shared = sync.OnceValue(func() *settings { return newSettings(retry.First) }
 func newSettings(pause time.Duration) *settings {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	return &settings{pause: pause, copySize: copySize, transport: &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
+		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, DisableCompression: true,
 	}}
 }

@@ -94,7 +94,8 @@ var errRange = errors.New("the server sent another range than the requested one"
 // transientCodes are errors of S3 that pass, though their statuses are those of wrong requests: a body that arrived too
 // slowly, a limit of requests, and a conditional request at the same time.
 var transientCodes = map[string]bool{
-	"RequestTimeout": true, "SlowDown": true, "Throttling": true, "ThrottlingException": true, "RequestLimitExceeded": true, "RequestThrottled": true,
+	"RequestTimeout": true, "SlowDown": true, "Throttling": true, "ThrottlingException": true,
+	"RequestLimitExceeded": true, "RequestThrottled": true,
 	"ConditionalRequestConflict": true,
 }
 

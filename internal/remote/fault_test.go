@@ -26,7 +26,8 @@ type store struct {
 	content  []byte
 	etag     string
 	requests atomic.Int64
-	fault    func(n int64, w http.ResponseWriter, r *http.Request) bool // of the n-th request, from 1; false to serve it. nil for none
+	// of the n-th request, from 1; false to serve it. nil for none
+	fault func(n int64, w http.ResponseWriter, r *http.Request) bool
 }
 
 func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -93,11 +94,13 @@ func TestReadAt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range [][2]int{{0, 10}, {100, firstRead}, {segment, 3 * segment}, {len(content) - 5, 5}, {len(content) - 5, 10}, {len(content), 1}, {77, 1}} {
+		for _, r := range [][2]int{{0, 10}, {100, firstRead}, {segment, 3 * segment}, {len(content) - 5, 5},
+			{len(content) - 5, 10}, {len(content), 1}, {77, 1}} {
 			got := make([]byte, r[1])
 			n, err := f.ReadAt(got, int64(r[0]))
 			want := min(r[1], len(content)-r[0])
-			if n != want || (err == io.EOF) != (n < r[1]) || err != nil && err != io.EOF || !bytes.Equal(got[:n], content[r[0]:r[0]+n]) {
+			if n != want || (err == io.EOF) != (n < r[1]) || err != nil && err != io.EOF ||
+				!bytes.Equal(got[:n], content[r[0]:r[0]+n]) {
 				t.Errorf("%s: %d bytes at %d: %d, %v", scheme, r[1], r[0], n, err)
 			}
 		}
@@ -246,13 +249,18 @@ func TestFaults(t *testing.T) {
 		"slow down": {fault: func(_ *store, w http.ResponseWriter, _ *http.Request) {
 			status(w, http.StatusServiceUnavailable, "SlowDown")
 		}, text: "8 attempts failed, the last one with status 503", most: retry.Attempts},
-		"cut": {fault: func(s *store, w http.ResponseWriter, r *http.Request) { s.cutOff(w, r) }, text: "the response ended after", most: retry.Attempts + 1, fromBody: true},
+		"cut": {fault: func(s *store, w http.ResponseWriter, r *http.Request) {
+			s.cutOff(w, r)
+		}, text: "the response ended after", most: retry.Attempts + 1, fromBody: true},
 		"expired": {fault: func(_ *store, w http.ResponseWriter, _ *http.Request) {
 			status(w, http.StatusForbidden, "ExpiredToken")
 		},
 			text: "status 403 ExpiredToken: because (the credentials have expired: renew them)", most: 1},
-		"missing": {fault: func(_ *store, w http.ResponseWriter, _ *http.Request) { status(w, http.StatusNotFound, "NoSuchKey") }, is: fs.ErrNotExist, text: "status 404 NoSuchKey", most: 1},
-		"changed": {fault: changed, is: ErrChanged, text: "the object was replaced while it was read", most: 2, fromBody: true},
+		"missing": {fault: func(_ *store, w http.ResponseWriter, _ *http.Request) {
+			status(w, http.StatusNotFound, "NoSuchKey")
+		}, is: fs.ErrNotExist, text: "status 404 NoSuchKey", most: 1},
+		"changed": {fault: changed, is: ErrChanged, text: "the object was replaced while it was read", most: 2,
+			fromBody: true},
 		"changed, without If-Match": {fault: func(s *store, w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("If-Match")
 			changed(s, w, r)
@@ -322,7 +330,8 @@ func TestUnsuitableServers(t *testing.T) {
 	} {
 		server := httptest.NewServer(serve)
 		defer server.Close()
-		if _, err := newSettings(time.Millisecond).opened(t.Context(), server.URL+"/x"); err == nil || !strings.Contains(err.Error(), text) {
+		if _, err := newSettings(time.Millisecond).opened(t.Context(), server.URL+"/x"); err == nil ||
+			!strings.Contains(err.Error(), text) {
 			t.Errorf("error %v, want %q", err, text)
 		}
 	}

@@ -107,7 +107,8 @@ func TestMirroredLogOfTwoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	var e *Error
-	if err := appended(t, m[0], "log", "first "); !errors.As(err, &e) || !strings.Contains(err.Error(), "s3://bucket/plan/parts/log: another process") {
+	if err := appended(t, m[0], "log", "first "); !errors.As(err, &e) ||
+		!strings.Contains(err.Error(), "s3://bucket/plan/parts/log: another process") {
 		t.Errorf("error %v", err)
 	}
 	pulls(t, again(m[0]), "log", "begin second ")
@@ -154,7 +155,8 @@ func TestMirroredFiles(t *testing.T) {
 	if err := m[1].Fetch(t.Context(), "0/file"); err != nil {
 		t.Errorf("a file that is not stored: %v", err)
 	}
-	if err := errors.Join(m[0].Store(t.Context(), "0/file"), m[0].Store(t.Context(), "0/file")); err != nil || sent.Load() != 1 {
+	if err := errors.Join(m[0].Store(t.Context(), "0/file"), m[0].Store(t.Context(), "0/file")); err != nil ||
+		sent.Load() != 1 {
 		t.Errorf("%d parts are sent: %v", sent.Load(), err)
 	}
 	for range 2 { // the second one finds the file on disk
@@ -172,7 +174,8 @@ func TestMirroredFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := Upload{Path: m[1].path("0/file"), URL: "s3://bucket/plan/result", SHA256: o.SHA256(), From: m[1].Object(o.SHA256())}
+	u := Upload{Path: m[1].path("0/file"), URL: "s3://bucket/plan/result", SHA256: o.SHA256(),
+		From: m[1].Object(o.SHA256())}
 	if err := settings.publish(t.Context(), []Upload{u}); err != nil || copied.Load() != 3 || sent.Load() != 1 {
 		t.Errorf("%d parts are copied, %d sent: %v", copied.Load(), sent.Load(), err)
 	}
@@ -180,7 +183,9 @@ func TestMirroredFiles(t *testing.T) {
 		t.Errorf("%d bytes are copied: %v", len(got), err)
 	}
 	// A copy of an object that was replaced since is none.
-	if err := settings.publish(t.Context(), uploads(t, map[string][]byte{"plan/parts/0/file": append(bytes.Clone(content[1:]), 0)}, "plan/parts/0/file")); err != nil {
+	if err := settings.publish(t.Context(),
+		uploads(t, map[string][]byte{"plan/parts/0/file": append(bytes.Clone(content[1:]), 0)},
+			"plan/parts/0/file")); err != nil {
 		t.Fatal(err)
 	}
 	if err := settings.publish(t.Context(), []Upload{u}); !errors.Is(err, ErrChanged) {

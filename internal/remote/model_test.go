@@ -138,7 +138,8 @@ func TestReadFile(t *testing.T) {
 	for _, from := range []string{base, folder + "/"} {
 		for limit, allowed := range map[int64]bool{size - 1: false, size: true, size + 1: true} {
 			got, err := ReadFile(t.Context(), from+"mlp.onnx", limit)
-			if (err == nil) != allowed || allowed && !bytes.Equal(got, want) || !allowed && !strings.Contains(err.Error(), fmt.Sprintf("%d bytes, more than %d", size, limit)) {
+			if (err == nil) != allowed || allowed && !bytes.Equal(got, want) ||
+				!allowed && !strings.Contains(err.Error(), fmt.Sprintf("%d bytes, more than %d", size, limit)) {
 				t.Errorf("%s with a limit of %d: %d bytes, %v", from, limit, len(got), err)
 			}
 		}
@@ -162,10 +163,12 @@ func TestReadFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, err := f.Stat()
-	if err != nil || st.Name() != "mlp.onnx" || st.Size() != size || st.Mode() != 0o444 || st.IsDir() || st.Sys() != nil || !st.ModTime().IsZero() {
+	if err != nil || st.Name() != "mlp.onnx" || st.Size() != size || st.Mode() != 0o444 || st.IsDir() || st.Sys() != nil ||
+		!st.ModTime().IsZero() {
 		t.Errorf("%+v, %v", st, err)
 	}
-	if tag := f.Tag(); !strings.HasPrefix(tag, `"mlp.onnx" `) || !strings.Contains(tag, "1970") || f.Path() != base+"mlp.onnx" {
+	if tag := f.Tag(); !strings.HasPrefix(tag, `"mlp.onnx" `) || !strings.Contains(tag, "1970") ||
+		f.Path() != base+"mlp.onnx" {
 		t.Errorf("tag %s of %s", tag, f.Path())
 	}
 	if _, err := f.Read(make([]byte, 1)); !errors.Is(err, errors.ErrUnsupported) {
@@ -179,16 +182,20 @@ func TestReadFile(t *testing.T) {
 // The range of a response is exactly as its headers state, and other headers are none.
 func TestContentRanges(t *testing.T) {
 	for header, want := range map[string]string{
-		"bytes 0-9/10": "0 10 10", "bytes 5-5/10": "5 6 10", "bytes */0": "0 0 0", "bytes */10": "error", "": "error", "bytes 1-2": "error", "items 0-9/10": "error",
-		"bytes 0-99999999999999999999/10": "error", "bytes 0-9/99999999999999999999": "error", "bytes 0-9/*": "error", "bytes 0-9/10 ": "error",
+		"bytes 0-9/10": "0 10 10", "bytes 5-5/10": "5 6 10", "bytes */0": "0 0 0", "bytes */10": "error", "": "error",
+		"bytes 1-2": "error", "items 0-9/10": "error",
+		"bytes 0-99999999999999999999/10": "error", "bytes 0-9/99999999999999999999": "error", "bytes 0-9/*": "error",
+		"bytes 0-9/10 ": "error",
 	} {
 		start, end, total, err := contentRange(&http.Response{Header: http.Header{"Content-Range": {header}}})
-		if got := fmt.Sprint(start, end, total); (err != nil) != (want == "error") || err == nil && got != want || err != nil && !errors.Is(err, errRange) {
+		if got := fmt.Sprint(start, end, total); (err != nil) != (want == "error") || err == nil && got != want ||
+			err != nil && !errors.Is(err, errRange) {
 			t.Errorf("%q: %s, %v", header, got, err)
 		}
 	}
 	for length, want := range map[string]bool{"0": true, "1": false, "": false} {
-		if _, _, total, err := contentRange(&http.Response{Header: http.Header{"Content-Length": {length}}}); (err == nil) != want || total != 0 {
+		if _, _, total, err := contentRange(&http.Response{Header: http.Header{"Content-Length": {length}}}); (err == nil) !=
+			want || total != 0 {
 			t.Errorf("without a range, of length %q: %d, %v", length, total, err)
 		}
 	}
@@ -197,7 +204,8 @@ func TestContentRanges(t *testing.T) {
 			t.Errorf("%v is %v", err, got)
 		}
 	}
-	for tag, want := range map[tag]string{{`"a"`, "x"}: `If-Match "a"`, {`W/"a"`, "x"}: "If-Unmodified-Since x", {"", "x"}: "If-Unmodified-Since x", {`W/"a"`, ""}: "", {}: ""} {
+	for tag, want := range map[tag]string{{`"a"`, "x"}: `If-Match "a"`, {`W/"a"`, "x"}: "If-Unmodified-Since x",
+		{"", "x"}: "If-Unmodified-Since x", {`W/"a"`, ""}: "", {}: ""} {
 		h := http.Header{}
 		if tag.set(h); want == "" && len(h) > 0 || want != "" && h.Get(strings.Fields(want)[0]) != strings.Fields(want)[1] {
 			t.Errorf("%v: %v", tag, h)
@@ -307,7 +315,9 @@ func TestStaleSegments(t *testing.T) {
 // The endpoint of S3 is a server by TLS, or of this computer, and credentials are needed.
 func TestEndpoints(t *testing.T) {
 	for endpoint, want := range map[string]string{
-		"https://s3.example": "", "http://127.0.0.1:1": "", "http://s3.example": "http:// is for loopback addresses only", "ftp://s3.example": "is not the URL of a server", "s3.example": "is not the URL of a server", "https://%zz": "is not the URL of a server",
+		"https://s3.example": "", "http://127.0.0.1:1": "", "http://s3.example": "http:// is for loopback addresses only",
+		"ftp://s3.example": "is not the URL of a server", "s3.example": "is not the URL of a server",
+		"https://%zz": "is not the URL of a server",
 	} {
 		credentialsOf(t, endpoint)
 		s := newSettings(time.Millisecond)
@@ -327,13 +337,15 @@ func TestEndpoints(t *testing.T) {
 	}
 	credentialsOf(t, "https://ignored.example")
 	t.Setenv("AWS_ENDPOINT_URL_S3", "https://first.example")
-	if c, err := newSettings(time.Millisecond).client(t.Context(), "s3://b/k"); err != nil || c.endpoint.Host != "first.example" {
+	if c, err := newSettings(time.Millisecond).client(t.Context(), "s3://b/k"); err != nil ||
+		c.endpoint.Host != "first.example" {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
 		t.Setenv(name, "")
 	}
-	if c, err := newSettings(time.Millisecond).client(t.Context(), "s3://b/k"); err != nil || !strings.HasSuffix(c.endpoint.Host, "amazonaws.com") {
+	if c, err := newSettings(time.Millisecond).client(t.Context(), "s3://b/k"); err != nil ||
+		!strings.HasSuffix(c.endpoint.Host, "amazonaws.com") {
 		t.Errorf("%v", err)
 	}
 }
@@ -376,29 +388,40 @@ func TestTextsOfErrors(t *testing.T) {
 		e    *statusError
 		want string
 	}{
-		{&statusError{status: 404}, "status 404 Not Found"}, {&statusError{status: 404, code: "NoSuchKey", message: "none"}, "status 404 NoSuchKey: none"}, {&statusError{status: 999}, "status 999"},
-		{&statusError{status: 403}, "status 403 Forbidden (access is denied: check the credentials, or whether the signed URL has expired)"},
-		{&statusError{status: 401}, "status 401 Unauthorized (access is denied: check the credentials, or whether the signed URL has expired)"},
-		{&statusError{status: 403, code: "RequestExpired"}, "status 403 RequestExpired (the credentials have expired: renew them)"},
-		{&statusError{status: 400, code: "ExpiredTokenException"}, "status 400 ExpiredTokenException (the credentials have expired: renew them)"},
-		{&statusError{status: 400, code: "ExpiredToken"}, "status 400 ExpiredToken (the credentials have expired: renew them)"},
+		{&statusError{status: 404}, "status 404 Not Found"},
+		{&statusError{status: 404, code: "NoSuchKey", message: "none"}, "status 404 NoSuchKey: none"},
+		{&statusError{status: 999}, "status 999"},
+		{&statusError{status: 403},
+			"status 403 Forbidden (access is denied: check the credentials, or whether the signed URL has expired)"},
+		{&statusError{status: 401},
+			"status 401 Unauthorized (access is denied: check the credentials, or whether the signed URL has expired)"},
+		{&statusError{status: 403, code: "RequestExpired"},
+			"status 403 RequestExpired (the credentials have expired: renew them)"},
+		{&statusError{status: 400, code: "ExpiredTokenException"},
+			"status 400 ExpiredTokenException (the credentials have expired: renew them)"},
+		{&statusError{status: 400, code: "ExpiredToken"},
+			"status 400 ExpiredToken (the credentials have expired: renew them)"},
 	} {
 		if got := c.e.Error(); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
 		}
-		if got := errors.Is(c.e, fs.ErrNotExist); got != (c.e.status == 404) || errors.Is(c.e, ErrChanged) || errors.Is(c.e, io.EOF) {
+		if got := errors.Is(c.e, fs.ErrNotExist); got != (c.e.status == 404) || errors.Is(c.e, ErrChanged) ||
+			errors.Is(c.e, io.EOF) {
 			t.Errorf("%v: does not exist %t", c.e, got)
 		}
 	}
 	if !errors.Is(&statusError{status: http.StatusPreconditionFailed}, ErrChanged) {
 		t.Error("a failed precondition is no change")
 	}
-	if err := failed("s3://b/k", fmt.Errorf("attempt: %w", &statusError{status: http.StatusPreconditionFailed})); err.Error() != "s3://b/k: "+ErrChanged.Error() {
+	if err := failed("s3://b/k", fmt.Errorf("attempt: %w",
+		&statusError{status: http.StatusPreconditionFailed})); err.Error() != "s3://b/k: "+ErrChanged.Error() {
 		t.Errorf("got %v", err)
 	}
 	body := "<Error><Code>C</Code><Message>" + strings.Repeat("m", maxErrorBody) + "</Message></Error>"
-	for text, want := range map[string]string{"<Error><Code>C</Code><Message>m</Message></Error>": "status 400 C: m", "text": "status 400 Bad Request", body: "status 400 Bad Request"} {
-		if got := responseError(&http.Response{StatusCode: 400, Body: io.NopCloser(strings.NewReader(text))}).Error(); got != want {
+	for text, want := range map[string]string{"<Error><Code>C</Code><Message>m</Message></Error>": "status 400 C: m",
+		"text": "status 400 Bad Request", body: "status 400 Bad Request"} {
+		if got := responseError(&http.Response{StatusCode: 400,
+			Body: io.NopCloser(strings.NewReader(text))}).Error(); got != want {
 			t.Errorf("%.60s: %s", text, got)
 		}
 	}

@@ -11,7 +11,8 @@ func TestPaths(t *testing.T) {
 	for _, c := range []struct{ path, dir, base, name, nextTo string }{
 		{"s3://bucket/a/m.onnx", "s3://bucket/a/", "m.onnx", "bucket/a/m.onnx", "s3://bucket/a/m.data"},
 		{"s3://bucket/m.onnx", "s3://bucket/", "m.onnx", "bucket/m.onnx", "s3://bucket/m.data"},
-		{"https://host/a/m.onnx?sig=a%2Fb/c#x", "https://host/a/", "m.onnx", "host/a/m.onnx", "https://host/a/m.data?sig=a%2Fb/c#x"},
+		{"https://host/a/m.onnx?sig=a%2Fb/c#x", "https://host/a/", "m.onnx", "host/a/m.onnx",
+			"https://host/a/m.data?sig=a%2Fb/c#x"},
 		{"https://host:8443/a/m.onnx", "https://host:8443/a/", "m.onnx", "host/a/m.onnx", "https://host:8443/a/m.data"},
 		{"a/m.onnx", "a", "m.onnx", "a/m.onnx", filepath.Join("a", "m.data")},
 	} {
@@ -31,7 +32,8 @@ func TestPaths(t *testing.T) {
 	if got := Join("s3://bucket/a/", "b/c"); got != "s3://bucket/a/b/c" {
 		t.Errorf("a path in a folder is %s", got)
 	}
-	if got := Shown(`get "https://h/m?X-Amz-Signature=abc&x=1": https://h/n#f, s3://b/k?v`); got != `get "https://h/m": https://h/n s3://b/k?v` {
+	if got := Shown(`get "https://h/m?X-Amz-Signature=abc&x=1": https://h/n#f, s3://b/k?v`); got !=
+		`get "https://h/m": https://h/n s3://b/k?v` {
 		t.Errorf("a message is %s", got)
 	}
 }

@@ -49,7 +49,8 @@ func TestRefusedChanges(t *testing.T) {
 		},
 	} {
 		var e *Error
-		if err := change(); !errors.As(err, &e) || !strings.Contains(err.Error(), "s3://bucket/plan/parts") || !strings.Contains(err.Error(), "AccessDenied") {
+		if err := change(); !errors.As(err, &e) || !strings.Contains(err.Error(), "s3://bucket/plan/parts") ||
+			!strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -129,7 +130,8 @@ func TestAbortedUploads(t *testing.T) {
 		_, settings := s.at(t, s3Scheme)
 		err := settings.publish(t.Context(), []Upload{{Path: c.path, URL: "s3://bucket/key"}})
 		if err == nil || aborted.Load() != c.abortions || listed.Load() != c.lists {
-			t.Errorf("%s, parts %d times: %d aborted, %d listed, %v", filepath.Base(c.path), c.there, aborted.Load(), listed.Load(), err)
+			t.Errorf("%s, parts %d times: %d aborted, %d listed, %v", filepath.Base(c.path), c.there, aborted.Load(),
+				listed.Load(), err)
 		}
 	}
 }
@@ -137,7 +139,8 @@ func TestAbortedUploads(t *testing.T) {
 // A file of any size is all of its parts, which are no more than S3 accepts, and no smaller than is efficient.
 func TestParts(t *testing.T) {
 	const whole = maxParts * partSize
-	for total, want := range map[int64]int64{0: 1, 1: 1, partSize: 1, partSize + 1: 2, whole - partSize: maxParts - 1, whole: maxParts, whole + 1: maxParts, 2 * whole: maxParts, 2*whole + 1: maxParts, 5 << 40: maxParts} {
+	for total, want := range map[int64]int64{0: 1, 1: 1, partSize: 1, partSize + 1: 2, whole - partSize: maxParts - 1,
+		whole: maxParts, whole + 1: maxParts, 2 * whole: maxParts, 2*whole + 1: maxParts, 5 << 40: maxParts} {
 		number, each := partsOf(total, partSize)
 		if number > want || number < want*9/10 || each < partSize || total > whole && each > total/maxParts+1 {
 			t.Errorf("%d bytes: %d parts of %d, want %d", total, number, each, want)
@@ -179,7 +182,8 @@ func TestLostCompletion(t *testing.T) {
 		if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := settings.publish(t.Context(), []Upload{{Path: path, URL: "s3://bucket/key", SHA256: sum}}); (err == nil) != complete {
+		if err := settings.publish(t.Context(),
+			[]Upload{{Path: path, URL: "s3://bucket/key", SHA256: sum}}); (err == nil) != complete {
 			t.Errorf("an object with digest %q: %v", stored, err)
 		}
 	}

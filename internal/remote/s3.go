@@ -214,7 +214,8 @@ func (c *s3Client) keys(ctx context.Context, bucket, prefix, token string) (keys
 		IsTruncated           bool
 		Contents              []struct{ Key string }
 	}
-	if err := c.xml(ctx, s3Request{method: http.MethodGet, object: object{bucket: bucket}, query: query}, &out); err != nil {
+	if err := c.xml(ctx, s3Request{method: http.MethodGet, object: object{bucket: bucket}, query: query},
+		&out); err != nil {
 		return nil, "", err
 	}
 	for _, o := range out.Contents {
@@ -250,7 +251,8 @@ func (c *s3Client) incomplete(ctx context.Context, o object) (ids []string, err 
 			ID  string `xml:"UploadId"`
 		}
 	}
-	if err := c.xml(ctx, s3Request{method: http.MethodGet, object: object{bucket: o.bucket}, query: query}, &out); err != nil {
+	if err := c.xml(ctx, s3Request{method: http.MethodGet, object: object{bucket: o.bucket}, query: query},
+		&out); err != nil {
 		return nil, err
 	}
 	for _, u := range out.Upload {

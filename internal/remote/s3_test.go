@@ -92,11 +92,13 @@ func TestList(t *testing.T) {
 		return false
 	})
 	contents := map[string][]byte{"a/1.json": nil, "a/b/c d+ä.json": []byte("x"), "ab/2.json": nil, "3.json": nil}
-	if err := s.publish(t.Context(), uploads(t, contents, "a/1.json", "a/b/c d+ä.json", "ab/2.json", "3.json")); err != nil {
+	if err := s.publish(t.Context(), uploads(t, contents, "a/1.json", "a/b/c d+ä.json", "ab/2.json",
+		"3.json")); err != nil {
 		t.Fatal(err)
 	}
 	for url, want := range map[string][]string{
-		"s3://bucket/a": {"1.json", "b/c d+ä.json"}, "s3://bucket/a/": {"1.json", "b/c d+ä.json"}, "s3://bucket": {"3.json", "a/1.json", "a/b/c d+ä.json", "ab/2.json"}, "s3://bucket/none/": nil,
+		"s3://bucket/a": {"1.json", "b/c d+ä.json"}, "s3://bucket/a/": {"1.json", "b/c d+ä.json"},
+		"s3://bucket": {"3.json", "a/1.json", "a/b/c d+ä.json", "ab/2.json"}, "s3://bucket/none/": nil,
 	} {
 		if got, err := s.list(t.Context(), url); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v, want %q", url, got, err, want)
@@ -124,8 +126,10 @@ func TestPublish(t *testing.T) {
 		}
 		return false
 	})
-	contents := map[string][]byte{"a/m.data": randomBytes(2*partSize + 5), "a/empty": nil, "a/m.html": []byte("page"), "a/m.onnx": []byte("model")}
-	if err := settings.publish(t.Context(), uploads(t, contents, "a/m.data", "a/empty", "a/m.html", "a/m.onnx")); err != nil {
+	contents := map[string][]byte{"a/m.data": randomBytes(2*partSize + 5), "a/empty": nil, "a/m.html": []byte("page"),
+		"a/m.onnx": []byte("model")}
+	if err := settings.publish(t.Context(),
+		uploads(t, contents, "a/m.data", "a/empty", "a/m.html", "a/m.onnx")); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range contents {
@@ -137,7 +141,8 @@ func TestPublish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size())); err != nil || !bytes.Equal(got, want) || len(want) > 0 && f.SHA256() != strings.Repeat("a", 64) {
+		if got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size())); err != nil || !bytes.Equal(got, want) ||
+			len(want) > 0 && f.SHA256() != strings.Repeat("a", 64) {
 			t.Errorf("%s is read as %d bytes with the digest %q: %v", name, len(got), f.SHA256(), err)
 		}
 		if got := f.meta.Get("Content-Type"); strings.HasPrefix(got, "text/html") != strings.HasSuffix(name, ".html") {
@@ -234,7 +239,8 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := io.ReadAll(io.NewSectionReader(g, 0, g.Size())); err != nil || !bytes.Equal(got, content) || strings.Contains(g.Path(), "?") {
+	if got, err := io.ReadAll(io.NewSectionReader(g, 0, g.Size())); err != nil || !bytes.Equal(got, content) ||
+		strings.Contains(g.Path(), "?") {
 		t.Errorf("%s: %d bytes, %v", g.Path(), len(got), err)
 	}
 	publish(randomBytes(4*firstRead + 1))
@@ -243,20 +249,23 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s: error %v", f.Path(), err)
 		}
 	}
-	if err := settings.checkWritable(t.Context(), "s3://other/m.bin"); err == nil || !strings.Contains(err.Error(), "NoSuchBucket") {
+	if err := settings.checkWritable(t.Context(), "s3://other/m.bin"); err == nil ||
+		!strings.Contains(err.Error(), "NoSuchBucket") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := c.head(t.Context(), object{"bucket", "m.bin"}); err != nil {
 		t.Error(err)
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret")
-	if _, err := settings.opened(t.Context(), "s3://bucket/m.bin"); err == nil || !strings.Contains(err.Error(), "access is denied") || strings.Contains(err.Error(), "wrong-secret") {
+	if _, err := settings.opened(t.Context(), "s3://bucket/m.bin"); err == nil ||
+		!strings.Contains(err.Error(), "access is denied") || strings.Contains(err.Error(), "wrong-secret") {
 		t.Errorf("error %v", err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	if _, err := settings.opened(t.Context(), "s3://bucket/m.bin"); err == nil || !strings.Contains(err.Error(), "no credentials found") {
+	if _, err := settings.opened(t.Context(), "s3://bucket/m.bin"); err == nil ||
+		!strings.Contains(err.Error(), "no credentials found") {
 		t.Errorf("error %v", err)
 	}
 }

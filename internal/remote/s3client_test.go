@@ -34,7 +34,8 @@ func clientOf(t *testing.T, endpoint, region string, f responses) *s3Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &s3Client{http: &http.Client{Transport: f}, endpoint: u, signer: c.signer, region: region, regions: map[string]string{}}
+	return &s3Client{http: &http.Client{Transport: f}, endpoint: u, signer: c.signer, region: region,
+		regions: map[string]string{}}
 }
 
 // Amazon's buckets have hosts of their own, unless the certificate would not hold for them; those of other servers are
@@ -86,7 +87,8 @@ func TestRegionOfABucket(t *testing.T) {
 			t.Errorf("%s: requests to %v, want %v", name, hosts, want)
 		}
 		hosts = nil
-		if _, err := clientOf(t, amazon, "us-east-2", server).head(t.Context(), object{"b", "k"}); err == nil || len(hosts) != 1 {
+		if _, err := clientOf(t, amazon, "us-east-2", server).head(t.Context(), object{"b", "k"}); err == nil ||
+			len(hosts) != 1 {
 			t.Errorf("%s: %d requests with a region that is set, %v", name, len(hosts), err)
 		}
 	}
@@ -98,7 +100,8 @@ func TestSignature(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		const sum = "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73" // printf content | sha256sum
 		h := r.Header
-		if h.Get("X-Amz-Content-Sha256") != sum || string(body) != "content" || r.ContentLength != 7 || h.Get("X-Amz-Security-Token") != "token" ||
+		if h.Get("X-Amz-Content-Sha256") != sum || string(body) != "content" || r.ContentLength != 7 ||
+			h.Get("X-Amz-Security-Token") != "token" ||
 			!strings.HasPrefix(h.Get("Authorization"), "AWS4-HMAC-SHA256 Credential=key/") || h.Get("If-None-Match") != "*" {
 			t.Errorf("%v %q", r.Header, body)
 		}
@@ -116,7 +119,9 @@ func TestErrorsOfSuccesses(t *testing.T) {
 		"\n \n<CompleteMultipartUploadResult/>":                         "",
 		"":                                                              "the response is no XML: EOF",
 	} {
-		c := clientOf(t, "http://127.0.0.1:9", "", func(*http.Request) (int, http.Header, string) { return http.StatusOK, nil, body })
+		c := clientOf(t, "http://127.0.0.1:9", "", func(*http.Request) (int, http.Header, string) {
+			return http.StatusOK, nil, body
+		})
 		err := (&multipart{c, object{"b", "k"}, "id"}).complete(t.Context(), []part{{1, "e"}})
 		if (err == nil) != (want == "") || err != nil && (err.Error() != want || !transient(err)) {
 			t.Errorf("%q: %v", body, err)
@@ -133,14 +138,16 @@ func TestPagesOfAList(t *testing.T) {
 		defer mu.Unlock()
 		token := r.URL.Query().Get("continuation-token")
 		tokens = append(tokens, token)
-		page := "<EncodingType>url</EncodingType><Contents><Key>p%2Fa%01+b</Key></Contents><IsTruncated>true</IsTruncated><NextContinuationToken>a/b+c</NextContinuationToken>"
+		page :=
+			"<EncodingType>url</EncodingType><Contents><Key>p%2Fa%01+b</Key></Contents><IsTruncated>true</IsTruncated><NextContinuationToken>a/b+c</NextContinuationToken>"
 		if token != "" {
 			page = "<Contents><Key>p/a%01</Key></Contents><IsTruncated>false</IsTruncated>"
 		}
 		return http.StatusOK, nil, "<ListBucketResult>" + page + "</ListBucketResult>"
 	})
 	keys, err := newSettings(1).keys(context.Background(), c, "b", "p/")
-	if want := []string{"p/a\x01 b", "p/a%01"}; err != nil || !slices.Equal(keys, want) || fmt.Sprint(tokens) != "[ a/b+c]" {
+	if want := []string{"p/a\x01 b", "p/a%01"}; err != nil || !slices.Equal(keys, want) ||
+		fmt.Sprint(tokens) != "[ a/b+c]" {
 		t.Errorf("%q by %q, %v", keys, tokens, err)
 	}
 	c = clientOf(t, "http://127.0.0.1:9", "", func(*http.Request) (int, http.Header, string) {

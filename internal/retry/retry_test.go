@@ -17,7 +17,8 @@ import (
 )
 
 // get requests the body of a URL with attempts, and returns the number of requests and the time that they took.
-func get(ctx context.Context, t *testing.T, fault func(n int, w http.ResponseWriter) bool) (body string, requests int, took time.Duration, err error) {
+func get(ctx context.Context, t *testing.T,
+	fault func(n int, w http.ResponseWriter) bool) (body string, requests int, took time.Duration, err error) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if requests++; !fault(requests, w) {
@@ -150,9 +151,11 @@ func TestUnanswered(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{io.ErrUnexpectedEOF, true}, {syscall.ECONNRESET, true}, {context.DeadlineExceeded, true}, {&net.DNSError{Err: "no network"}, true},
+		{io.ErrUnexpectedEOF, true}, {syscall.ECONNRESET, true}, {context.DeadlineExceeded, true},
+		{&net.DNSError{Err: "no network"}, true},
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, true},
-		{&net.DNSError{IsNotFound: true}, false}, {&tls.CertificateVerificationError{}, false}, {tls.RecordHeaderError{}, false}, {context.Canceled, false},
+		{&net.DNSError{IsNotFound: true}, false}, {&tls.CertificateVerificationError{}, false},
+		{tls.RecordHeaderError{}, false}, {context.Canceled, false},
 	} {
 		if got := Unanswered(fmt.Errorf("get: %w", c.err)); got != c.want {
 			t.Errorf("%v: %t", c.err, got)
@@ -166,7 +169,8 @@ func TestAfter(t *testing.T) {
 		header, date string
 		want         time.Duration
 	}{
-		{"", "", 0}, {"7", "", 7 * time.Second}, {"-1", "", 0}, {"100000", "", maxRequested}, {fmt.Sprint(math.MaxInt), "", maxRequested},
+		{"", "", 0}, {"7", "", 7 * time.Second}, {"-1", "", 0}, {"100000", "", maxRequested},
+		{fmt.Sprint(math.MaxInt), "", maxRequested},
 		{"Wed, 21 Oct 2026 07:28:30 GMT", date, 30 * time.Second}, {"Wed, 21 Oct 2026 07:27:30 GMT", date, 0},
 		{"Wed, 21 Oct 2027 07:28:30 GMT", date, maxRequested}, {"Wed, 21 Oct 2026 07:28:30 GMT", "", 0}, {"soon", "", 0},
 	} {
@@ -176,7 +180,8 @@ func TestAfter(t *testing.T) {
 		}
 	}
 	err := fmt.Errorf("first: %w", Delay(io.EOF, time.Minute))
-	if Requested(err) != time.Minute || !errors.Is(err, io.EOF) || Requested(io.EOF) != 0 || Delay(nil, time.Minute) != nil {
+	if Requested(err) != time.Minute || !errors.Is(err, io.EOF) || Requested(io.EOF) != 0 ||
+		Delay(nil, time.Minute) != nil {
 		t.Errorf("%v: %v", err, Requested(err))
 	}
 }

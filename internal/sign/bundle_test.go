@@ -56,9 +56,11 @@ func TestStatementsThatAreNotSupported(t *testing.T) {
 		"shards by sha256":                          func(s *statement) { s.Predicate.Serialization.Method = "shards" },
 		"files by blake3":                           func(s *statement) { s.Predicate.Serialization.HashType = "blake3" },
 		"2 subjects":                                func(s *statement) { s.Subject = append(s.Subject, s.Subject...) },
-		`has "a" twice`:                             func(s *statement) { s.Predicate.Resources = append(s.Predicate.Resources, s.Predicate.Resources...) },
-		"not that of its files":                     func(s *statement) { s.Subject[0].Digest["sha256"] = strings.Repeat("0", 64) },
-		"is not that":                               func(s *statement) { s.Predicate.Resources[0].Digest = "no digits" },
+		`has "a" twice`: func(s *statement) {
+			s.Predicate.Resources = append(s.Predicate.Resources, s.Predicate.Resources...)
+		},
+		"not that of its files": func(s *statement) { s.Subject[0].Digest["sha256"] = strings.Repeat("0", 64) },
+		"is not that":           func(s *statement) { s.Predicate.Resources[0].Digest = "no digits" },
 	} {
 		path, public := sealed(t, change)
 		if got := verifyError(t, path, public); !strings.Contains(got, want) || want == "" && got != "" {
@@ -72,7 +74,8 @@ func TestFilesOfGitAreIgnored(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, ".git", "HEAD"), "x")
 	path, public := sealed(t, func(s *statement) {
-		s.Predicate.Resources, s.Subject[0].Digest["sha256"] = nil, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+		s.Predicate.Resources, s.Subject[0].Digest["sha256"] = nil,
+			"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	})
 	if got := mismatches(t, Files{Root: dir}, path, public); got != nil {
 		t.Errorf("got %q", got)
@@ -83,7 +86,8 @@ func TestFilesOfGitAreIgnored(t *testing.T) {
 func TestNamesOutsideOfTheFolder(t *testing.T) {
 	for _, name := range []string{"../secret", "/etc/passwd", "a/../../b", ""} {
 		path, public := sealed(t, func(s *statement) { s.Predicate.Resources[0].Name = name })
-		if got := mismatches(t, Files{Root: t.TempDir()}, path, public); len(got) != 1 || !strings.Contains(got[0], "not a name of a file in the folder") {
+		if got := mismatches(t, Files{Root: t.TempDir()}, path, public); len(got) != 1 ||
+			!strings.Contains(got[0], "not a name of a file in the folder") {
 			t.Errorf("%q: got %q", name, got)
 		}
 	}
@@ -114,7 +118,8 @@ func TestBundlesThatWereChanged(t *testing.T) {
 		"hint":      func(b *bundle) { b.Material.PublicKey.Hint = "other" },
 	} {
 		changed(change)
-		if got := mismatches(t, Files{Root: t.TempDir()}, path, public); len(got) != 1 || !strings.Contains(got[0], "s.sig: not signed with this key") {
+		if got := mismatches(t, Files{Root: t.TempDir()}, path, public); len(got) != 1 ||
+			!strings.Contains(got[0], "s.sig: not signed with this key") {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
@@ -127,7 +132,8 @@ func TestBundlesThatWereChanged(t *testing.T) {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}
-	for text, want := range map[string]string{"": "not a signature bundle", "{}": "with an envelope", "[1]": "not a signature bundle", "\x00": "not a signature bundle"} {
+	for text, want := range map[string]string{"": "not a signature bundle", "{}": "with an envelope",
+		"[1]": "not a signature bundle", "\x00": "not a signature bundle"} {
 		write(t, path, text)
 		if got := verifyError(t, path, public); !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %q", text, got, want)

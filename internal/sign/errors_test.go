@@ -28,7 +28,8 @@ func TestWhatCannotBeSigned(t *testing.T) {
 	dir, key := t.TempDir(), keyOf(t, elliptic.P256())
 	write(t, filepath.Join(dir, "one", "a"), "x")
 	write(t, filepath.Join(dir, "text.onnx"), "no model")
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "empty"), 0o755), os.Mkdir(filepath.Join(dir, "dangling"), 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "empty"), 0o755),
+		os.Mkdir(filepath.Join(dir, "dangling"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	one := Files{Root: filepath.Join(dir, "one")}
@@ -45,12 +46,16 @@ func TestWhatCannotBeSigned(t *testing.T) {
 		err  error
 		want string
 	}{
-		"no folder":    {sign(t.Context(), key, Files{Root: filepath.Join(dir, "none")}, Options{}), "no such file"},
-		"empty folder": {sign(t.Context(), key, Files{Root: filepath.Join(dir, "empty")}, Options{}), "a folder without files"},
+		"no folder": {sign(t.Context(), key, Files{Root: filepath.Join(dir, "none")}, Options{}), "no such file"},
+		"empty folder": {sign(t.Context(), key, Files{Root: filepath.Join(dir, "empty")}, Options{}),
+			"a folder without files"},
 		"missing name": {sign(t.Context(), key, Files{Root: one.Root, Names: []string{"a", "b"}}, Options{}), "no such file"},
 		"interrupted":  {sign(ended, key, one, Options{}), "context canceled"},
 		"curve":        {sign(t.Context(), keyOf(t, elliptic.P224()), one, Options{}), "P-224 is not supported"},
-		"no model":     {func() error { _, err := FilesOf(t.Context(), filepath.Join(dir, "text.onnx")); return err }(), "text.onnx"},
+		"no model": {func() error {
+			_, err := FilesOf(t.Context(), filepath.Join(dir, "text.onnx"))
+			return err
+		}(), "text.onnx"},
 		"outside": {func() error {
 			_, err := ofModel(filepath.Join(dir, "one", "a"), []string{filepath.Join(dir, "text.onnx")})
 			return err
@@ -58,7 +63,8 @@ func TestWhatCannotBeSigned(t *testing.T) {
 		"digest": {func() error { _, err := newStatement(dir, []File{{"a", "no digits"}}); return err }(), "invalid byte"},
 		"sums":   {func() error { _, err := one.sums(t.Context(), []string{"b"}, nil); return err }(), "no such file"},
 		"verified by": {func() error {
-			_, err := Open([]byte(`{"dsseEnvelope": {"payloadType": "`+payloadType+`", "signatures": [{}]}}`), &keyOf(t, elliptic.P224()).PublicKey)
+			_, err := Open([]byte(`{"dsseEnvelope": {"payloadType": "`+payloadType+`", "signatures": [{}]}}`),
+				&keyOf(t, elliptic.P224()).PublicKey)
 			return err
 		}(), "P-224 is not supported"},
 		"custom curve": {func() error {
@@ -93,7 +99,9 @@ func TestWhatCannotBeVerified(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("broken disk")
-	if _, err := Verify(t.Context(), key, path, Files{Root: dir}, func(context.Context, string) (string, error) { return "", broken }); !errors.Is(err, broken) {
+	if _, err := Verify(t.Context(), key, path, Files{Root: dir}, func(context.Context, string) (string, error) {
+		return "", broken
+	}); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Verify(t.Context(), key, path, Files{Root: filepath.Join(dir, "none")}, nil); err == nil {
@@ -115,7 +123,9 @@ func TestWhatCannotBeVerified(t *testing.T) {
 	}
 	// A model that was signed as a single file, without one.
 	single := &Signed{Files: []File{{".", strings.Repeat("ab", 32)}}}
-	found, err := single.Compare(t.Context(), nil, func(context.Context, string) (string, error) { return "", os.ErrNotExist })
+	found, err := single.Compare(t.Context(), nil, func(context.Context, string) (string, error) {
+		return "", os.ErrNotExist
+	})
 	if err != nil || len(found) != 1 || found[0].String() != ".: signed, but missing" {
 		t.Errorf("got %v, %v", found, err)
 	}
@@ -165,7 +175,8 @@ func TestLimitOfSize(t *testing.T) {
 	for size, allowed := range map[int]bool{9: true, 10: true, 11: false, 1000: false} {
 		write(t, path, strings.Repeat("x", size))
 		text, err := readFile(path, 10)
-		if allowed && (err != nil || len(text) != size) || !allowed && (err == nil || !strings.Contains(err.Error(), "larger than 10 bytes")) {
+		if allowed && (err != nil || len(text) != size) ||
+			!allowed && (err == nil || !strings.Contains(err.Error(), "larger than 10 bytes")) {
 			t.Errorf("%d bytes: %d, %v", size, len(text), err)
 		}
 	}

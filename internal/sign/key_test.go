@@ -50,7 +50,8 @@ func TestPrivateKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Setenv("SIGN_TEST_KEY", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"+string(text))
+		t.Setenv("SIGN_TEST_KEY", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"+
+			string(text))
 		for _, source := range []string{path, "env:SIGN_TEST_KEY"} {
 			if got, err := PrivateKey(source, nil); err != nil || !got.Equal(key) {
 				t.Errorf("%s: %v, %v", kind, got, err)
@@ -70,7 +71,8 @@ func TestEncryptedKey(t *testing.T) {
 	if public, err := PublicKey("env:SIGN_TEST_PUB"); err != nil || !public.Equal(&got.PublicKey) {
 		t.Errorf("another public key, %v", err)
 	}
-	if _, err := PrivateKey("env:SIGN_TEST_KEY", word("wrong")); err == nil || !strings.Contains(err.Error(), "cannot be decrypted with this passphrase") {
+	if _, err := PrivateKey("env:SIGN_TEST_KEY", word("wrong")); err == nil ||
+		!strings.Contains(err.Error(), "cannot be decrypted with this passphrase") {
 		t.Errorf("wrong passphrase: got %v", err)
 	}
 	none := errors.New("no passphrase")
@@ -107,7 +109,8 @@ func TestKeysThatAreNotSupported(t *testing.T) {
 	dir := t.TempDir()
 	of := func(name, kind string, der []byte) string { return writePEM(t, filepath.Join(dir, name), kind, der) }
 	write(t, filepath.Join(dir, "text"), "text")
-	write(t, filepath.Join(dir, "old"), "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n")
+	write(t, filepath.Join(dir, "old"), "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: "+
+		"AES-256-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n")
 	privateError := func(source string) error { _, err := PrivateKey(source, nil); return err }
 	publicError := func(source string) error { _, err := PublicKey(source); return err }
 	for want, err := range map[string]error{

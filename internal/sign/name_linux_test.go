@@ -21,7 +21,8 @@ func TestNameThatIsNotUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "a\xff.txt"), "x")
-	if _, _, err := Sign(t.Context(), key, Files{Root: dir}, path, Options{}); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+	if _, _, err := Sign(t.Context(), key, Files{Root: dir}, path, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -37,7 +37,8 @@ func newKey(t *testing.T, curve elliptic.Curve) (private, public string) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	return writePEM(t, filepath.Join(dir, "key.pem"), "EC PRIVATE KEY", der), writePEM(t, filepath.Join(dir, "key.pub"), "PUBLIC KEY", pub)
+	return writePEM(t, filepath.Join(dir, "key.pem"), "EC PRIVATE KEY", der),
+		writePEM(t, filepath.Join(dir, "key.pub"), "PUBLIC KEY", pub)
 }
 
 func writePEM(t *testing.T, path, kind string, der []byte) string {
@@ -60,8 +61,9 @@ func write(t *testing.T, path, text string) {
 func newFolder(t *testing.T) string {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"model.onnx": "weights", "onnx/model_q4.onnx": "few bits", "onnx.txt": "x", "a b/ünïcode.bin": "", ".hidden": "y", "sub/.gitignore": "signed",
-		".git/HEAD": "not signed", ".gitattributes": "*.onnx filter=lfs", ".github/w.yml": "no", ".gitignore": "z",
+		"model.onnx": "weights", "onnx/model_q4.onnx": "few bits", "onnx.txt": "x", "a b/ünïcode.bin": "", ".hidden": "y",
+		"sub/.gitignore": "signed",
+		".git/HEAD":      "not signed", ".gitattributes": "*.onnx filter=lfs", ".github/w.yml": "no", ".gitignore": "z",
 	} {
 		write(t, filepath.Join(dir, name), text)
 	}
@@ -119,15 +121,27 @@ func TestInteroperability(t *testing.T) {
 					apply func(dir string)
 					want  []string
 				}{
-					"unchanged":         {func(string) {}, nil},
-					"ignored":           {func(dir string) { write(t, filepath.Join(dir, ".git", "index"), "new") }, nil},
-					"byte":              {func(dir string) { write(t, filepath.Join(dir, "model.onnx"), "Weights") }, []string{"model.onnx: the content is not what was signed"}},
-					"added":             {func(dir string) { write(t, filepath.Join(dir, "new"), "") }, []string{"new: not signed"}},
-					"removed":           {func(dir string) { remove(t, filepath.Join(dir, "onnx.txt")) }, []string{"onnx.txt: signed, but missing"}},
-					"in ignored's name": {func(dir string) { write(t, filepath.Join(dir, ".gitignored"), "") }, []string{".gitignored: not signed"}},
-					"ignored below":     {func(dir string) { remove(t, filepath.Join(dir, "sub", ".gitignore")) }, []string{"sub/.gitignore: signed, but missing"}},
-					"renamed":           {func(dir string) { rename(t, filepath.Join(dir, "onnx.txt"), filepath.Join(dir, "onnx.md")) }, []string{"onnx.md: not signed", "onnx.txt: signed, but missing"}},
-					"link for the file": {func(dir string) { link(t, filepath.Join(dir, "onnx.txt")) }, []string{"onnx.txt: a symbolic link, which is not signed", "target: not signed"}},
+					"unchanged": {func(string) {}, nil},
+					"ignored":   {func(dir string) { write(t, filepath.Join(dir, ".git", "index"), "new") }, nil},
+					"byte": {func(dir string) {
+						write(t, filepath.Join(dir, "model.onnx"), "Weights")
+					}, []string{"model.onnx: the content is not what was signed"}},
+					"added": {func(dir string) { write(t, filepath.Join(dir, "new"), "") }, []string{"new: not signed"}},
+					"removed": {func(dir string) {
+						remove(t, filepath.Join(dir, "onnx.txt"))
+					}, []string{"onnx.txt: signed, but missing"}},
+					"in ignored's name": {func(dir string) {
+						write(t, filepath.Join(dir, ".gitignored"), "")
+					}, []string{".gitignored: not signed"}},
+					"ignored below": {func(dir string) {
+						remove(t, filepath.Join(dir, "sub", ".gitignore"))
+					}, []string{"sub/.gitignore: signed, but missing"}},
+					"renamed": {func(dir string) {
+						rename(t, filepath.Join(dir, "onnx.txt"), filepath.Join(dir, "onnx.md"))
+					}, []string{"onnx.md: not signed", "onnx.txt: signed, but missing"}},
+					"link for the file": {func(dir string) {
+						link(t, filepath.Join(dir, "onnx.txt"))
+					}, []string{"onnx.txt: a symbolic link, which is not signed", "target: not signed"}},
 					"folder for a file": {func(dir string) {
 						remove(t, filepath.Join(dir, "onnx.txt"))
 						write(t, filepath.Join(dir, "onnx.txt/x"), "x")
@@ -150,7 +164,8 @@ func TestInteroperability(t *testing.T) {
 				if got := mismatches(t, Files{Root: dir}, path, public); got != nil {
 					t.Errorf("a signature outside of the folder: %q", got)
 				}
-				if got := mismatches(t, Files{Root: dir}, path, other); len(got) != 1 || !strings.Contains(got[0], "not signed with this key") {
+				if got := mismatches(t, Files{Root: dir}, path, other); len(got) != 1 ||
+					!strings.Contains(got[0], "not signed with this key") {
 					t.Errorf("another key: got %q", got)
 				}
 				if err := oracle.VerifySignature(dir, path, other, false); err == nil {
@@ -197,7 +212,8 @@ func TestModelInAFolder(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, name), string(data))
 	}
-	for _, name := range []string{"external.report.json", "external.report.md", "external.report.html", "external.environment.json", "other.onnx", "other.report.json"} {
+	for _, name := range []string{"external.report.json", "external.report.md", "external.report.html",
+		"external.environment.json", "other.onnx", "other.report.json"} {
 		write(t, filepath.Join(dir, name), "text")
 	}
 	model := filepath.Join(dir, "external.onnx")
@@ -206,7 +222,8 @@ func TestModelInAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := slices.Sorted(slices.Values(files.Names))
-	if want := []string{"external.onnx", "external.report.json", "external.report.md", "external_a.bin", "external_b.bin"}; !slices.Equal(names, want) {
+	if want := []string{"external.onnx", "external.report.json", "external.report.md", "external_a.bin",
+		"external_b.bin"}; !slices.Equal(names, want) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	key, err := PrivateKey(private, nil)
@@ -215,7 +232,10 @@ func TestModelInAFolder(t *testing.T) {
 	}
 	path := DefaultPath(model)
 	var done, total atomic.Int64
-	text, list, err := Sign(t.Context(), key, files, path, Options{Progress: func(d, n int64) { done.Store(max(d, done.Load())); total.Store(n) }})
+	text, list, err := Sign(t.Context(), key, files, path, Options{Progress: func(d, n int64) {
+		done.Store(max(d, done.Load()))
+		total.Store(n)
+	}})
 	if err != nil || len(list) != 5 {
 		t.Fatalf("%d files, %v", len(list), err)
 	}
@@ -247,7 +267,8 @@ func TestModelInAFolder(t *testing.T) {
 	if files, err = FilesOf(t.Context(), model); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"external.cdx.json: not signed", "external.report.md: signed, but missing", "external_b.bin: the content is not what was signed"}
+	want := []string{"external.cdx.json: not signed", "external.report.md: signed, but missing",
+		"external_b.bin: the content is not what was signed"}
 	if diff := cmp.Diff(want, mismatches(t, files, path, public)); diff != "" {
 		t.Error(diff)
 	}
@@ -351,7 +372,8 @@ func TestSymbolicLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Sign(t.Context(), key, Files{Root: dir}, path, Options{}); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+	if _, _, err := Sign(t.Context(), key, Files{Root: dir}, path, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("got %v", err)
 	}
 	text, _, err := Sign(t.Context(), key, Files{Root: dir}, path, Options{Symlinks: true})
@@ -369,7 +391,8 @@ func TestSymbolicLinks(t *testing.T) {
 	if err := os.Symlink("sub", filepath.Join(dir, "linked")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Sign(t.Context(), key, Files{Root: dir}, path, Options{Symlinks: true}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, _, err := Sign(t.Context(), key, Files{Root: dir}, path, Options{Symlinks: true}); err == nil ||
+		!strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a link to a folder: got %v", err)
 	}
 }
@@ -386,7 +409,8 @@ func TestSigningTwice(t *testing.T) {
 	}
 	signFolder(t, dir, second, private)
 	remove(t, first)
-	if got := mismatches(t, Files{Root: dir}, second, public); !slices.Equal(got, []string{"model.sig: signed, but missing"}) {
+	if got := mismatches(t, Files{Root: dir}, second, public); !slices.Equal(got,
+		[]string{"model.sig: signed, but missing"}) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -57,24 +57,25 @@ func otherFactor(n *ir.Node, i int, hasGrad func(*ir.Value) bool) bool {
 // input.
 var saves = map[Saves][]string{
 	SavesNothing: {
-		"AveragePool", "Cast", "CastLike", "Ceil", "Concat", "CumSum", "DepthToSpace", "Expand", "Floor", "GlobalAveragePool", "GlobalMaxPool",
-		"MaxPool", "Mean", "Pad", "ReduceMean", "ReduceSum", "Resize", "ReverseSequence", "Round", "Sign", "Slice", "SpaceToDepth", "Split", "Sum",
-		"Tile", "Transpose", "Trilu", "Upsample",
+		"AveragePool", "Cast", "CastLike", "Ceil", "Concat", "CumSum", "DepthToSpace", "Expand", "Floor", "GlobalAveragePool",
+		"GlobalMaxPool", "MaxPool", "Mean", "Pad", "ReduceMean", "ReduceSum", "Resize", "ReverseSequence", "Round", "Sign",
+		"Slice", "SpaceToDepth", "Split", "Sum", "Tile", "Transpose", "Trilu", "Upsample",
 	},
 	// Dropout's mask is regenerated from the seed.
 	SavesNothing | Overwrites: {"Add", "Dropout", "Neg", "Sub"},
 	SavesInput: {
 		"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "Cos", "Cosh", "Erf", "Gelu",
 		"GroupNormalization", "HardSwish", "InstanceNormalization", "LRN", "LayerNormalization", "Log",
-		"MeanVarianceNormalization", "Mish", "PRelu", "RMSNormalization", "ReduceL1", "ReduceProd", "ReduceSumSquare", "Shrink", "Sin",
-		"Sinh", "Swish", "com.microsoft.Gelu",
+		"MeanVarianceNormalization", "Mish", "PRelu", "RMSNormalization", "ReduceL1", "ReduceProd", "ReduceSumSquare",
+		"Shrink", "Sin", "Sinh", "Swish", "com.microsoft.Gelu",
 	},
 	SavesOutput: {
-		"Celu", "Elu", "Exp", "HardSigmoid", "LogSoftmax", "Reciprocal", "ReduceLogSum", "Selu", "Sigmoid", "Softmax", "Softplus", "Softsign", "Sqrt",
-		"Tan", "Tanh", "ThresholdedRelu",
+		"Celu", "Elu", "Exp", "HardSigmoid", "LogSoftmax", "Reciprocal", "ReduceLogSum", "Selu", "Sigmoid", "Softmax",
+		"Softplus", "Softsign", "Sqrt", "Tan", "Tanh", "ThresholdedRelu",
 	},
-	SavesOutput | Overwrites:                        {"Clip", "LeakyRelu", "Relu"},
-	SavesInput | SavesOutput:                        {"LpNormalization", "ReduceL2", "ReduceLogSumExp", "ReduceMax", "ReduceMin"},
+	SavesOutput | Overwrites: {"Clip", "LeakyRelu", "Relu"},
+	SavesInput | SavesOutput: {"LpNormalization", "ReduceL2", "ReduceLogSumExp", "ReduceMax",
+		"ReduceMin"},
 	SavesSecond | SavesOutputForSecond:              {"Div"},
 	SavesInput | SavesSecond | SavesOutputForSecond: {"Pow"},
 	// The gradients of convolutions depend on the shapes of both factors.
@@ -83,10 +84,12 @@ var saves = map[Saves][]string{
 	SavesIndices:             {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Where"},
 	// Attention by blocks (Dao et al., FlashAttention, 2022, arXiv:2205.14135, algorithm 4) recomputes the scores,
 	// recurrent layers their gates.
-	SavesInputs | SavesOutput: {"Attention", "GRU", "LSTM", "RNN", "com.microsoft.Attention", "com.microsoft.MultiHeadAttention"},
+	SavesInputs | SavesOutput: {"Attention", "GRU", "LSTM", "RNN", "com.microsoft.Attention",
+		"com.microsoft.MultiHeadAttention"},
 }
 
 // zeroGradients are roundings, and operators on shapes and positions; predicates are added.
 var zeroGradients = []string{
-	"ArgMax", "ArgMin", "Ceil", "ConstantOfShape", "EyeLike", "Floor", "NonZero", "OneHot", "Range", "Round", "Shape", "Sign", "Size",
+	"ArgMax", "ArgMin", "Ceil", "ConstantOfShape", "EyeLike", "Floor", "NonZero", "OneHot", "Range", "Round", "Shape",
+	"Sign", "Size",
 }

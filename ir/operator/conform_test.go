@@ -55,7 +55,8 @@ func TestTableFollowsTheSpecification(t *testing.T) {
 		if f.Reduction && !slices.Contains(o.Attributes, "keepdims") {
 			t.Errorf("%s has attributes %q, no keepdims", name, o.Attributes)
 		}
-		if body := slices.Contains(o.Attributes, "body") || slices.Contains(o.Attributes, "then_branch"); body != f.ControlFlow && name != "SequenceMap" {
+		if body := slices.Contains(o.Attributes, "body") ||
+			slices.Contains(o.Attributes, "then_branch"); body != f.ControlFlow && name != "SequenceMap" {
 			t.Errorf("%s: control flow %v, attributes %q", name, f.ControlFlow, o.Attributes)
 		}
 		if f.FlattensBefore > 0 && !slices.Contains(o.Since, f.FlattensBefore) {

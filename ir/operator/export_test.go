@@ -15,8 +15,9 @@ func Parse(name string) ir.OpID {
 // Columns are the lists of each column.
 func Columns() map[string][]string {
 	columns := map[string][]string{
-		"variadic": variadic, "commutative": commutative, "nonlinearities": nonlinearities, "unary": unary, "broadcasts": broadcasts,
-		"randoms": randoms, "zeroGradients": zeroGradients, "homogeneous": homogeneous, "selects": selects,
+		"variadic": variadic, "commutative": commutative, "nonlinearities": nonlinearities, "unary": unary,
+		"broadcasts": broadcasts,
+		"randoms":    randoms, "zeroGradients": zeroGradients, "homogeneous": homogeneous, "selects": selects,
 		"rectifiers": rectifiers, "keepMeans": keepMeans,
 	}
 	join(columns, "moves", moves)

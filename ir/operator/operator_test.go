@@ -31,7 +31,8 @@ func TestAxesOfWeights(t *testing.T) {
 		{node("", "LSTM"), 2, 3, operator.Axes{Batch: []int{0}, Output: []int{1}, Reduction: []int{2}}},
 		{node("", "Gather", ir.IntAttr("axis", -1)), 0, 2, operator.Axes{Output: []int{1}, Reduction: []int{0}}},
 		{node("com.microsoft", "MatMulNBits"), 1, 3, operator.Axes{Output: []int{0}, Reduction: []int{1, 2}}},
-		{node("com.microsoft", "DynamicQuantizeLSTM"), 2, 3, operator.Axes{Batch: []int{0}, Output: []int{2}, Reduction: []int{1}}},
+		{node("com.microsoft", "DynamicQuantizeLSTM"), 2, 3,
+			operator.Axes{Batch: []int{0}, Output: []int{2}, Reduction: []int{1}}},
 		{node("com.microsoft", "Attention"), 1, 2, operator.Axes{Output: []int{1}, Reduction: []int{0}}},
 	} {
 		got, ok := operator.Of(c.n).Input(c.input).Axes(c.n, c.rank)

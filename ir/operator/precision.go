@@ -22,12 +22,12 @@ func (p Precision) RequiresFloat32() bool { return p > LowPrecision }
 var precisions = map[Precision][]string{
 	LowPrecision: {
 		"Attention", "CausalConvWithState", "Conv", "ConvTranspose", "Einsum", "Gemm", "LinearAttention", "MatMul",
-		"com.microsoft.Attention", "com.microsoft.FusedConv", "com.microsoft.FusedGemm", "com.microsoft.FusedMatMul", "com.microsoft.GroupQueryAttention",
-		"com.microsoft.MoE", "com.microsoft.MultiHeadAttention",
+		"com.microsoft.Attention", "com.microsoft.FusedConv", "com.microsoft.FusedGemm", "com.microsoft.FusedMatMul",
+		"com.microsoft.GroupQueryAttention", "com.microsoft.MoE", "com.microsoft.MultiHeadAttention",
 	},
 	Powers: {
-		"CumProd", "Det", "GlobalLpPool", "LRN", "LpNormalization", "LpPool", "MeanVarianceNormalization", "Pow", "ReduceL1", "ReduceL2", "ReduceProd",
-		"ReduceSum", "ReduceSumSquare",
+		"CumProd", "Det", "GlobalLpPool", "LRN", "LpNormalization", "LpPool", "MeanVarianceNormalization", "Pow", "ReduceL1",
+		"ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare",
 	},
 	Exponentials:   {"Cosh", "Exp", "ReduceLogSum", "ReduceLogSumExp", "Sinh"},
 	RunningSums:    {"CumSum"},

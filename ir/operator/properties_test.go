@@ -188,7 +188,9 @@ func rows(t *testing.T, column func(*operator.Facts) bool, test func(t *testing.
 	tested := 0
 	for _, name := range operator.Names() {
 		f := operator.Lookup(operator.Parse(name))
-		if !column(f) || !slices.ContainsFunc(engineOps, func(o op.Op) bool { return operator.Name(ir.OpID{Domain: o.Domain, Type: o.Type}) == name }) {
+		if !column(f) || !slices.ContainsFunc(engineOps, func(o op.Op) bool {
+			return operator.Name(ir.OpID{Domain: o.Domain, Type: o.Type}) == name
+		}) {
 			continue
 		}
 		tested++
@@ -200,7 +202,9 @@ func rows(t *testing.T, column func(*operator.Facts) bool, test func(t *testing.
 }
 
 func TestElementwiseOperatorsKeepPositions(t *testing.T) {
-	rows(t, func(f *operator.Facts) bool { return f.Elementwise != operator.NotElementwise }, func(t *testing.T, name string, f *operator.Facts) {
+	rows(t, func(f *operator.Facts) bool {
+		return f.Elementwise != operator.NotElementwise
+	}, func(t *testing.T, name string, f *operator.Facts) {
 		in, y := supported(t, name, f)
 		if !slices.Equal(y.Shape, shape) {
 			t.Fatalf("output of shape %v", y.Shape)
@@ -224,7 +228,9 @@ func TestElementwiseOperatorsKeepPositions(t *testing.T) {
 }
 
 func TestMoves(t *testing.T) {
-	rows(t, func(f *operator.Facts) bool { return f.Move != operator.Computes }, func(t *testing.T, name string, f *operator.Facts) {
+	rows(t, func(f *operator.Facts) bool {
+		return f.Move != operator.Computes
+	}, func(t *testing.T, name string, f *operator.Facts) {
 		in, y := supported(t, name, f)
 		x := in[0]
 		switch f.Move {
@@ -324,7 +330,9 @@ func TestRectifiers(t *testing.T) {
 }
 
 func TestCommutativeOperators(t *testing.T) {
-	rows(t, func(f *operator.Facts) bool { return f.Commutative || f.Affine != operator.NotAffine }, func(t *testing.T, name string, f *operator.Facts) {
+	rows(t, func(f *operator.Facts) bool {
+		return f.Commutative || f.Affine != operator.NotAffine
+	}, func(t *testing.T, name string, f *operator.Facts) {
 		in, y := supported(t, name, f)
 		slices.Reverse(in)
 		z, err := compute(name, in)
@@ -338,7 +346,9 @@ func TestCommutativeOperators(t *testing.T) {
 }
 
 func TestNeutralElements(t *testing.T) {
-	rows(t, func(f *operator.Facts) bool { return f.Affine != operator.NotAffine }, func(t *testing.T, name string, f *operator.Facts) {
+	rows(t, func(f *operator.Facts) bool {
+		return f.Affine != operator.NotAffine
+	}, func(t *testing.T, name string, f *operator.Facts) {
 		x := floats()
 		neutral := float32(0)
 		if f.Affine == operator.Factor {
@@ -352,7 +362,9 @@ func TestNeutralElements(t *testing.T) {
 }
 
 func TestBoundedOperators(t *testing.T) {
-	rows(t, func(f *operator.Facts) bool { return f.Bounded && !f.Predicate }, func(t *testing.T, name string, f *operator.Facts) {
+	rows(t, func(f *operator.Facts) bool {
+		return f.Bounded && !f.Predicate
+	}, func(t *testing.T, name string, f *operator.Facts) {
 		x := floats()
 		for i := range ir.View[float32](x) {
 			ir.View[float32](x)[i] *= 1e30

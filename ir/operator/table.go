@@ -4,11 +4,11 @@ import "slices"
 
 // quantizedOutputs are the operators whose first output is quantized data.
 var quantizedOutputs = []string{
-	"DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
-	"com.microsoft.QGemm", "com.microsoft.QLinearAdd", "com.microsoft.QLinearAveragePool", "com.microsoft.QLinearConcat",
-	"com.microsoft.QLinearConv", "com.microsoft.QLinearGlobalAveragePool", "com.microsoft.QLinearLeakyRelu", "com.microsoft.QLinearMul",
-	"com.microsoft.QLinearReduceMean", "com.microsoft.QLinearSigmoid", "com.microsoft.QLinearSoftmax", "com.microsoft.QLinearWhere",
-	"com.microsoft.QuantizeLinear",
+	"DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QuantizeLinear", "com.microsoft.QGemm",
+	"com.microsoft.QLinearAdd", "com.microsoft.QLinearAveragePool", "com.microsoft.QLinearConcat",
+	"com.microsoft.QLinearConv", "com.microsoft.QLinearGlobalAveragePool", "com.microsoft.QLinearLeakyRelu",
+	"com.microsoft.QLinearMul", "com.microsoft.QLinearReduceMean", "com.microsoft.QLinearSigmoid",
+	"com.microsoft.QLinearSoftmax", "com.microsoft.QLinearWhere", "com.microsoft.QuantizeLinear",
 }
 
 // moves are the operators that compute no new values. Pad, Scatter and Where bring in others.
@@ -16,24 +16,25 @@ var moves = map[Move][]string{
 	View:     {"Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"},
 	Permutes: {"DepthToSpace", "ReverseSequence", "SpaceToDepth", "Transpose"},
 	Picks: {
-		"Compress", "Concat", "Expand", "Gather", "GatherElements", "GatherND", "Slice", "Split", "Tile", "ai.onnx.ml.ArrayFeatureExtractor",
+		"Compress", "Concat", "Expand", "Gather", "GatherElements", "GatherND", "Slice", "Split", "Tile",
+		"ai.onnx.ml.ArrayFeatureExtractor",
 	},
 	Compares: {"GlobalMaxPool", "Max", "MaxPool", "MaxRoiPool", "Min", "ReduceMax", "ReduceMin", "TopK"},
 }
 
 // unary are the operators that compute each element from one element of the first input.
 var unary = []string{
-	"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Cos", "Cosh",
-	"Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Log", "Mish",
-	"Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt",
-	"Swish", "Tan", "Tanh", "ThresholdedRelu",
-	"com.microsoft.Gelu", "com.microsoft.QLinearLeakyRelu", "com.microsoft.QLinearSigmoid", "com.microsoft.QuickGelu",
+	"Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Cast", "CastLike", "Ceil", "Celu", "Clip",
+	"Cos", "Cosh", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "IsInf",
+	"IsNaN", "LeakyRelu", "Log", "Mish", "Neg", "Not", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign",
+	"Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu", "com.microsoft.Gelu",
+	"com.microsoft.QLinearLeakyRelu", "com.microsoft.QLinearSigmoid", "com.microsoft.QuickGelu",
 }
 
 // broadcasts are those that compute each element from elements of all inputs, broadcast. FastGelu adds a bias.
 var broadcasts = []string{
-	"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
-	"Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor",
+	"Add", "And", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "Equal", "Greater", "GreaterOrEqual", "Less",
+	"LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "PRelu", "Pow", "Sub", "Sum", "Where", "Xor",
 	"com.microsoft.BiasGelu", "com.microsoft.FastGelu",
 }
 
@@ -47,17 +48,17 @@ var bounded = []string{
 }
 
 var reductions = []string{
-	"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum",
-	"ReduceSumSquare",
+	"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+	"ReduceSum", "ReduceSumSquare",
 }
 
 var pools = []string{"AveragePool", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "LpPool", "MaxPool"}
 
 // spatial are the operators, pools and normalizations aside, whose first input is N × C × D1 × ….
 var spatial = []string{
-	"Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DepthToSpace", "GridSample", "LRN", "MaxRoiPool", "QLinearConv", "Resize", "RoiAlign",
-	"SpaceToDepth", "Upsample", "com.microsoft.FusedConv", "com.microsoft.QLinearAveragePool", "com.microsoft.QLinearConv",
-	"com.microsoft.QLinearGlobalAveragePool",
+	"Conv", "ConvInteger", "ConvTranspose", "DeformConv", "DepthToSpace", "GridSample", "LRN", "MaxRoiPool", "QLinearConv",
+	"Resize", "RoiAlign", "SpaceToDepth", "Upsample", "com.microsoft.FusedConv", "com.microsoft.QLinearAveragePool",
+	"com.microsoft.QLinearConv", "com.microsoft.QLinearGlobalAveragePool",
 }
 
 var spatialNormalizations = []string{"BatchNormalization", "GroupNormalization", "InstanceNormalization"}
@@ -71,8 +72,8 @@ var homogeneous = []string{"Abs", "LeakyRelu", "Neg", "PRelu", "Relu"}
 // rectifiers are the operators whose outputs have a positive mean, whatever that of the inputs. Clip is mostly Relu
 // with a maximum.
 var rectifiers = []string{
-	"Abs", "Celu", "Clip", "Elu", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-	"Relu", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Swish", "ThresholdedRelu",
+	"Abs", "Celu", "Clip", "Elu", "Exp", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "ReduceL1",
+	"ReduceL2", "ReduceSumSquare", "Relu", "Sigmoid", "Softmax", "Softplus", "Sqrt", "Swish", "ThresholdedRelu",
 	"com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
 }
 
@@ -81,8 +82,8 @@ var keepMeans = []string{"Cast", "Dropout", "LRN", "Pad", "ReduceMax", "ReduceMe
 
 // float16CPU are the operators that ONNX Runtime 1.31.1 computes in float16 on CPUs.
 var float16CPU = []string{
-	"Cast", "Concat", "DequantizeLinear", "Expand", "Gather", "Identity", "LayerNormalization", "Reshape", "Slice", "Squeeze", "Transpose",
-	"Unsqueeze", "Where", "com.microsoft.GatherBlockQuantized", "com.microsoft.MatMulNBits",
+	"Cast", "Concat", "DequantizeLinear", "Expand", "Gather", "Identity", "LayerNormalization", "Reshape", "Slice",
+	"Squeeze", "Transpose", "Unsqueeze", "Where", "com.microsoft.GatherBlockQuantized", "com.microsoft.MatMulNBits",
 }
 
 // affine are the operators with x + c, x - c, x·c and x/c.
@@ -99,8 +100,9 @@ var commutative = []string{
 // nonlinearities are the activation functions. Abs, Exp, Sqrt and the like are functions for other purposes; Clip is a
 // bound.
 var nonlinearities = []string{
-	"Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Swish",
-	"Tanh", "ThresholdedRelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
+	"Celu", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish", "PRelu", "Relu", "Selu", "Sigmoid", "Softplus",
+	"Softsign", "Swish", "Tanh", "ThresholdedRelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu",
+	"com.microsoft.Gelu", "com.microsoft.QuickGelu",
 }
 
 var distributions = []string{"LogSoftmax", "Softmax"}
@@ -113,8 +115,8 @@ var attentions = []string{
 
 // layoutAgnostic are the operators, elementwise ones and reductions aside, that work along axes by number only.
 var layoutAgnostic = []string{
-	"ArgMax", "ArgMin", "Concat", "DequantizeLinear", "DynamicQuantizeLinear", "Hardmax", "LogSoftmax", "Pad", "QuantizeLinear", "Slice", "Softmax",
-	"Split", "Tile",
+	"ArgMax", "ArgMin", "Concat", "DequantizeLinear", "DynamicQuantizeLinear", "Hardmax", "LogSoftmax", "Pad",
+	"QuantizeLinear", "Slice", "Softmax", "Split", "Tile",
 }
 
 // flattensBefore is by opset.
@@ -130,7 +132,8 @@ var randoms = []string{
 
 // elemAttrs are by attribute.
 var elemAttrs = map[string][]string{
-	"dtype":           {"Bernoulli", "EyeLike", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"},
+	"dtype": {"Bernoulli", "EyeLike", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+		"RandomUniformLike"},
 	"output_datatype": {"BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"},
 	"output_dtype":    {"DequantizeLinear", "QuantizeLinear"},
 	"to":              {"Cast"},
@@ -140,11 +143,13 @@ var elemAttrs = map[string][]string{
 // integerKernels does not include, as they are computed in float: Sub, Div, Max, Min, Tanh, HardSigmoid, HardSwish,
 // Elu, Pad, GlobalMaxPool, SpaceToDepth, ReduceMean, the normalizations and ConvTranspose.
 var integerKernels = []string{
-	"Add", "AveragePool", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GlobalAveragePool", "LeakyRelu", "MaxPool", "Mul", "ReduceMax",
-	"ReduceMin", "Reshape", "Resize", "Sigmoid", "Slice", "Softmax", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+	"Add", "AveragePool", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GlobalAveragePool", "LeakyRelu",
+	"MaxPool", "Mul", "ReduceMax", "ReduceMin", "Reshape", "Resize", "Sigmoid", "Slice", "Softmax", "Split", "Squeeze",
+	"Tile", "Transpose", "Unsqueeze",
 }
 
-var passesDequantize = []string{"Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
+var passesDequantize = []string{"Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose",
+	"Unsqueeze"}
 
 var clamps = []string{"Clip", "Relu"}
 
@@ -194,7 +199,8 @@ func build() map[string]*Facts {
 	each(func(f *Facts) { f.Float16CPU = true }, float16CPU)
 	each(func(f *Facts) { f.Homogeneous = true }, homogeneous, pools, moves[View])
 	each(func(f *Facts) { f.Rectifies = true }, rectifiers)
-	each(func(f *Facts) { f.KeepsMean = true }, keepMeans, pools, moves[View], moves[Permutes], moves[Picks], moves[Compares])
+	each(func(f *Facts) { f.KeepsMean = true },
+		keepMeans, pools, moves[View], moves[Permutes], moves[Picks], moves[Compares])
 	each(func(f *Facts) { f.Selects = true }, selects)
 	each(func(f *Facts) { f.Variadic = true }, variadic)
 	each(func(f *Facts) { f.Commutative = true }, commutative)

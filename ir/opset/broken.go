@@ -33,7 +33,8 @@ func (b Broken) Check(m *ir.Model) error {
 		case len(b) == 0:
 			return ir.Bugf("the result is not a valid model: %s", v)
 		default:
-			return fmt.Errorf("the source is not a valid model (%s), and the result would not be either (%s)", slices.Min(slices.Collect(maps.Keys(b))), v)
+			return fmt.Errorf("the source is not a valid model (%s), and the result would not be either (%s)",
+				slices.Min(slices.Collect(maps.Keys(b))), v)
 		}
 	}
 	return nil

@@ -81,22 +81,34 @@ var brokens = []broken{
 		return g.Insert(nil, "Upsample", []*ir.Value{x, integers(g, ir.Float, 2)})
 	}, "Upsample: not an operator"},
 	{"newer attribute", 20, func(g *ir.Graph, x *ir.Value) *ir.Value {
-		return g.Insert(nil, "DequantizeLinear", []*ir.Value{integers(g, ir.Int8, 4, 2), integers(g, ir.Float, 2, 2)}, ir.IntAttr("axis", 0), ir.IntAttr("block_size", 2))
+		return g.Insert(nil, "DequantizeLinear", []*ir.Value{integers(g, ir.Int8, 4, 2), integers(g, ir.Float, 2, 2)},
+			ir.IntAttr("axis", 0), ir.IntAttr("block_size", 2))
 	}, "DequantizeLinear: no attribute block_size"},
 	{"kind of an attribute", 13, func(g *ir.Graph, x *ir.Value) *ir.Value {
 		return g.Insert(nil, "LeakyRelu", []*ir.Value{x}, ir.IntAttr("alpha", 1))
 	}, "LeakyRelu: attribute alpha"},
-	{"missing attribute", 13, func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Cast", []*ir.Value{x}) }, "Cast: attribute to"},
+	{"missing attribute", 13, func(g *ir.Graph, x *ir.Value) *ir.Value {
+		return g.Insert(nil, "Cast", []*ir.Value{x})
+	}, "Cast: attribute to"},
 	{"inputs of a newer version", 9, func(g *ir.Graph, x *ir.Value) *ir.Value {
-		return g.Insert(nil, "Slice", []*ir.Value{x, integers(g, ir.Int64, 1), integers(g, ir.Int64, 1)}, ir.IntsAttr("starts", 0), ir.IntsAttr("ends", 1))
+		return g.Insert(nil, "Slice", []*ir.Value{x, integers(g, ir.Int64, 1), integers(g, ir.Int64, 1)},
+			ir.IntsAttr("starts", 0), ir.IntsAttr("ends", 1))
 	}, "Slice: more than 1 inputs"},
-	{"too few inputs", 13, func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Add", []*ir.Value{x}) }, "Add: fewer than 2 inputs"},
-	{"absent input", 13, func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Add", []*ir.Value{nil, x}) }, "Add: input 0 is absent"},
-	{"absent optional input", 13, func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Clip", []*ir.Value{x, nil, x}) }, ""},
+	{"too few inputs", 13, func(g *ir.Graph, x *ir.Value) *ir.Value {
+		return g.Insert(nil, "Add", []*ir.Value{x})
+	}, "Add: fewer than 2 inputs"},
+	{"absent input", 13, func(g *ir.Graph, x *ir.Value) *ir.Value {
+		return g.Insert(nil, "Add", []*ir.Value{nil, x})
+	}, "Add: input 0 is absent"},
+	{"absent optional input", 13, func(g *ir.Graph, x *ir.Value) *ir.Value {
+		return g.Insert(nil, "Clip", []*ir.Value{x, nil, x})
+	}, ""},
 	{"type of a newer version", 12, func(g *ir.Graph, x *ir.Value) *ir.Value {
 		return g.Insert(nil, "Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.BFloat16)))
 	}, "Cast: output 0 is bfloat16"},
-	{"inputs of different types", 13, func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Add", []*ir.Value{x, half(g)}) }, "Add: inputs of type T are float and float16"},
+	{"inputs of different types", 13, func(g *ir.Graph, x *ir.Value) *ir.Value {
+		return g.Insert(nil, "Add", []*ir.Value{x, half(g)})
+	}, "Add: inputs of type T are float and float16"},
 	{"declared type", 13, func(g *ir.Graph, x *ir.Value) *ir.Value {
 		return declaredAs(g, ir.Float16, g.Insert(nil, "Relu", []*ir.Value{x}))
 	}, "Relu: a value is float, and declared as float16"},

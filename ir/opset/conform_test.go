@@ -25,7 +25,8 @@ func save(t *testing.T, m *ir.Model, path string) {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{Workers: 1, Memory: 1 << 28, Eval: e}); err != nil {
+	if _, err := onnx.Save(context.Background(), m, path,
+		onnx.SaveOptions{Workers: 1, Memory: 1 << 28, Eval: e}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,7 +33,9 @@ func callOf(g *ir.Graph, op string, x *ir.Value) *ir.Value {
 
 // branched is an If whose branches return what then makes of x, and -x, and state no types.
 func branched(g *ir.Graph, x *ir.Value, then func(*ir.Graph, *ir.Value) *ir.Value) *ir.Value {
-	y := g.Insert(nil, "If", []*ir.Value{g.Insert(nil, "Cast", []*ir.Value{g.AddConst("c", integers(g, ir.Bool).Const)}, ir.IntAttr("to", int64(ir.Bool)))})
+	y := g.Insert(nil, "If",
+		[]*ir.Value{g.Insert(nil, "Cast", []*ir.Value{g.AddConst("c", integers(g, ir.Bool).Const)},
+			ir.IntAttr("to", int64(ir.Bool)))})
 	for attr, of := range map[string]func(*ir.Graph, *ir.Value) *ir.Value{
 		"then_branch": then,
 		"else_branch": func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Neg", []*ir.Value{x}) },
@@ -55,7 +57,9 @@ func TestDeclaredTypesSatisfyTheFullCheck(t *testing.T) {
 		"call of a call": func(g *ir.Graph, x *ir.Value) *ir.Value { return block(g, block(g, x)) },
 		"branch":         func(g *ir.Graph, x *ir.Value) *ir.Value { return branched(g, x, contributedGelu) },
 		"call in a branch": func(g *ir.Graph, x *ir.Value) *ir.Value {
-			return branched(g, x, func(g *ir.Graph, x *ir.Value) *ir.Value { return g.Insert(nil, "Exp", []*ir.Value{block(g, x)}) })
+			return branched(g, x, func(g *ir.Graph, x *ir.Value) *ir.Value {
+				return g.Insert(nil, "Exp", []*ir.Value{block(g, x)})
+			})
 		},
 		"nested function": func(g *ir.Graph, x *ir.Value) *ir.Value {
 			outer(g.Model(), block)
@@ -70,7 +74,8 @@ func TestDeclaredTypesSatisfyTheFullCheck(t *testing.T) {
 	} {
 		declares := func(t *testing.T, version int64) {
 			m := ir.NewModel()
-			m.IRVersion, m.Opsets, m.Graph.Name = 10, []ir.Opset{{Domain: "", Version: version}, {Domain: "local", Version: 1}, {Domain: Contributed, Version: 1}}, "main"
+			m.IRVersion, m.Opsets, m.Graph.Name = 10,
+				[]ir.Opset{{Domain: "", Version: version}, {Domain: "local", Version: 1}, {Domain: Contributed, Version: 1}}, "main"
 			gelu(m)
 			x := declaredAs(m.Graph, ir.Float, m.Graph.AddValue("x"))
 			m.Graph.Inputs = []*ir.Value{x}

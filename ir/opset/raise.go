@@ -111,7 +111,8 @@ func plan(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) (*planner, err
 	if to < 1 || to > Newest {
 		return nil, fmt.Errorf("opset %d is not known; the newest is %d", to, Newest)
 	}
-	p := &planner{ctx: ctx, eval: e, to: to, rules: index(rules), shapes: newInference(unbounded), shared: map[constKey]*ir.Value{}}
+	p := &planner{ctx: ctx, eval: e, to: to, rules: index(rules), shapes: newInference(unbounded),
+		shared: map[constKey]*ir.Value{}}
 	own := functionIDs(m)
 	for g := range m.Graphs() {
 		from := g.Opset("")

@@ -252,7 +252,8 @@ func TestUnreadableConstantIsAnError(t *testing.T) {
 	m := chain()
 	m.Opsets[0].Version = 10
 	x := m.Graph.Inputs[0]
-	short := &ir.Tensor{Spec: ir.Spec{Name: "s", DType: ir.Float, Shape: []int64{4}}, Source: ir.Span{R: bytes.NewReader(nil)}}
+	short := &ir.Tensor{Spec: ir.Spec{Name: "s", DType: ir.Float, Shape: []int64{4}},
+		Source: ir.Span{R: bytes.NewReader(nil)}}
 	m.Graph.Insert(nil, "Resize", []*ir.Value{x, m.Graph.AddConst("s", short)})
 	err := raise(t, m, 11)
 	var no *Unsupported
@@ -298,7 +299,8 @@ func TestBareNodesAreNoPanic(t *testing.T) {
 }
 
 func TestIRVersion(t *testing.T) {
-	for _, c := range [][2]int64{{-1, 0}, {0, 0}, {1, 3}, {7, 3}, {9, 4}, {11, 6}, {13, 7}, {18, 8}, {21, 10}, {Newest + 1, 0}} {
+	for _, c := range [][2]int64{{-1, 0}, {0, 0}, {1, 3}, {7, 3}, {9, 4}, {11, 6}, {13, 7}, {18, 8}, {21, 10},
+		{Newest + 1, 0}} {
 		if got := IRVersion(c[0]); got != c[1] {
 			t.Errorf("opset %d: IR %d, want %d", c[0], got, c[1])
 		}

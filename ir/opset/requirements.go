@@ -120,7 +120,8 @@ func (f *inference) parameter(n *ir.Node, in operator.Input) []requirement {
 // factors are the inner sizes of a matrix product, and its batches.
 func (f *inference) factors(n *ir.Node, in operator.Input, x, w []ir.Dim) []requirement {
 	axes, ok := in.Axes(n, len(w))
-	if !ok || len(axes.Reduction) != 1 || len(axes.Batch) > 0 && len(axes.Batch) != len(w)-2 || len(w) > 2 && len(axes.Batch) == 0 {
+	if !ok || len(axes.Reduction) != 1 || len(axes.Batch) > 0 && len(axes.Batch) != len(w)-2 ||
+		len(w) > 2 && len(axes.Batch) == 0 {
 		return nil
 	}
 	inner := len(x) - 1

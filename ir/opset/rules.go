@@ -20,11 +20,12 @@ var (
 	compared   = []string{"And", "Or", "Xor", "Equal", "Greater", "Less", "Pow"}
 	coerced    = []string{"Softmax", "LogSoftmax", "Hardmax"}
 	recurrents = []string{"RNN", "GRU", "LSTM"}
-	reductions = []string{"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSumSquare"}
-	inPlace    = []string{
-		"Abs", "Add", "Sub", "Mul", "Div", "BatchNormalization", "Ceil", "Clip", "Dropout", "Elu", "Exp", "Floor", "HardSigmoid",
-		"InstanceNormalization", "LeakyRelu", "Log", "Max", "Mean", "Min", "Neg", "PRelu", "Reciprocal", "Relu", "Selu", "Sigmoid",
-		"Sqrt", "Sum", "Tanh",
+	reductions = []string{"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+		"ReduceMin", "ReduceProd", "ReduceSumSquare"}
+	inPlace = []string{
+		"Abs", "Add", "Sub", "Mul", "Div", "BatchNormalization", "Ceil", "Clip", "Dropout", "Elu", "Exp", "Floor",
+		"HardSigmoid", "InstanceNormalization", "LeakyRelu", "Log", "Max", "Mean", "Min", "Neg", "PRelu", "Reciprocal",
+		"Relu", "Selu", "Sigmoid", "Sqrt", "Sum", "Tanh",
 	}
 )
 

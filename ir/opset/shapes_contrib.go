@@ -5,9 +5,9 @@ import "github.com/mcompress/mcompress/ir"
 // contribShapeRule is the rule of an operator of com.microsoft, or of an attention.
 func contribShapeRule(op string) shapeRule {
 	switch op {
-	case "SimplifiedLayerNormalization", "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.Gelu", "com.microsoft.QuickGelu",
-		"com.microsoft.RotaryEmbedding", "com.microsoft.SimplifiedLayerNormalization", "RotaryEmbedding",
-		"com.microsoft.DequantizeLinear", "com.microsoft.QuantizeLinear":
+	case "SimplifiedLayerNormalization", "com.microsoft.BiasGelu", "com.microsoft.FastGelu", "com.microsoft.Gelu",
+		"com.microsoft.QuickGelu", "com.microsoft.RotaryEmbedding", "com.microsoft.SimplifiedLayerNormalization",
+		"RotaryEmbedding", "com.microsoft.DequantizeLinear", "com.microsoft.QuantizeLinear":
 		return sameAs(0)
 	case "com.microsoft.SkipLayerNormalization", "com.microsoft.SkipSimplifiedLayerNormalization":
 		return skipNormalization

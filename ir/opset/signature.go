@@ -80,7 +80,9 @@ type attribute struct {
 }
 
 func (s *signature) attribute(name string) (attribute, bool) {
-	i, ok := slices.BinarySearchFunc(s.attrs, name, func(a attribute, name string) int { return strings.Compare(a.name, name) })
+	i, ok := slices.BinarySearchFunc(s.attrs, name, func(a attribute, name string) int {
+		return strings.Compare(a.name, name)
+	})
 	if !ok {
 		return attribute{}, false
 	}
@@ -101,7 +103,9 @@ func Signature(id ir.OpID, version int64) (in, out Params, ok bool) {
 // any.
 func signatureOf(id ir.OpID, version int64) (s *signature, known bool) {
 	name := operator.Name(id)
-	i, known := slices.BinarySearchFunc(signatures, name, func(h signatureHistory, op string) int { return strings.Compare(h.op, op) })
+	i, known := slices.BinarySearchFunc(signatures, name, func(h signatureHistory, op string) int {
+		return strings.Compare(h.op, op)
+	})
 	if !known {
 		return nil, false
 	}

@@ -45,13 +45,19 @@ func TestSolve(t *testing.T) {
 		build func(g grower, x, y *ir.Value)
 		want  []int64
 	}{
-		{"inner size of a product", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+		{"inner size of a product", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1]}}
+		}, func(g grower, x, _ *ir.Value) {
 			g.node("", "MatMul", values(x, g.weight(3610, 4)))
 		}, []int64{1, 3610, 16}},
-		{"product with transposed weights after Flatten", func(s []int64) [][]int64 { return [][]int64{{s[0], 5, s[1]}} }, func(g grower, x, _ *ir.Value) {
+		{"product with transposed weights after Flatten", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], 5, s[1]}}
+		}, func(g grower, x, _ *ir.Value) {
 			g.node("", "Gemm", values(g.node("", "Flatten", values(x)), g.weight(4, 35)), ir.IntAttr("transB", 1))
 		}, []int64{1, 7, 16}},
-		{"flattened picture: height and width together", func(s []int64) [][]int64 { return [][]int64{{s[0], 1, s[1], s[2]}} }, func(g grower, x, _ *ir.Value) {
+		{"flattened picture: height and width together", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], 1, s[1], s[2]}}
+		}, func(g grower, x, _ *ir.Value) {
 			y := g.node("", "Conv", values(x, g.weight(10, 1, 3, 3)), ir.IntsAttr("strides", 2, 2))
 			g.node("", "MatMul", values(g.node("", "Reshape", values(y, g.ints(0, -1))), g.weight(3610, 2)))
 		}, []int64{1, 39, 39}},
@@ -60,7 +66,9 @@ func TestSolve(t *testing.T) {
 			to := g.node("", "Concat", values(rows, g.ints(3), g.ints(20)), axis(0))
 			g.node("", "Reshape", values(x, to))
 		}, []int64{1, 60, 16}},
-		{"kernel less padding, after Pad", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+		{"kernel less padding, after Pad", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1]}}
+		}, func(g grower, x, _ *ir.Value) {
 			y := g.node("", "Unsqueeze", values(g.node("", "Pad", values(x, g.ints(0, 0, 0, 32))), g.ints(1)))
 			g.node("", "Conv", values(y, g.weight(2, 1, 128)))
 		}, []int64{1, 96, 16}},
@@ -70,35 +78,56 @@ func TestSolve(t *testing.T) {
 		{"features of trees", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
 			g.node("ai.onnx.ml", "TreeEnsembleRegressor", values(x), ir.IntsAttr("nodes_featureids", 3, 19, 0))
 		}, []int64{1, 20, 16}},
-		{"sizes that suffice stay", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+		{"sizes that suffice stay", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1]}}
+		}, func(g grower, x, _ *ir.Value) {
 			g.node("ai.onnx.ml", "TreeEnsembleRegressor", values(x), ir.IntsAttr("nodes_featureids", 3, 9))
 		}, []int64{1, 16, 16}},
-		{"constant that broadcasts", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+		{"constant that broadcasts", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1]}}
+		}, func(g grower, x, _ *ir.Value) {
 			g.node("", "Add", values(g.node("", "Transpose", values(x), ir.IntsAttr("perm", 1, 0)), g.weight(9, 1)))
 		}, []int64{1, 9, 16}},
-		{"concatenation of a cache", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
-			heads := g.node("", "Transpose", values(g.node("", "Reshape", values(y, g.ints(0, 0, 3, 8)))), ir.IntsAttr("perm", 0, 2, 1, 3))
+		{"concatenation of a cache", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}}
+		}, func(g grower, x, y *ir.Value) {
+			heads := g.node("", "Transpose", values(g.node("", "Reshape", values(y, g.ints(0, 0, 3, 8)))),
+				ir.IntsAttr("perm", 0, 2, 1, 3))
 			g.node("", "Concat", values(x, heads), axis(2))
 		}, []int64{1, 3, 8}},
-		{"cache of GroupQueryAttention", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
+		{"cache of GroupQueryAttention", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}}
+		}, func(g grower, x, y *ir.Value) {
 			q := g.node("", "MatMul", values(y, g.weight(24, 24)))
 			kv := g.node("", "MatMul", values(y, g.weight(24, 12)))
-			g.node("com.microsoft", "GroupQueryAttention", values(q, kv, kv, x, x), ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2))
+			g.node("com.microsoft", "GroupQueryAttention", values(q, kv, kv, x, x), ir.IntAttr("num_heads", 4),
+				ir.IntAttr("kv_num_heads", 2))
 		}, []int64{1, 2, 6}},
-		{"cache with packed queries, keys and values", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 48}} }, func(g grower, x, y *ir.Value) {
-			g.node("com.microsoft", "GroupQueryAttention", values(y, nil, nil, x, x), ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2))
+		{"cache with packed queries, keys and values", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 48}}
+		}, func(g grower, x, y *ir.Value) {
+			g.node("com.microsoft", "GroupQueryAttention", values(y, nil, nil, x, x), ir.IntAttr("num_heads", 4),
+				ir.IntAttr("kv_num_heads", 2))
 		}, []int64{1, 2, 6}},
-		{"cache of MultiHeadAttention", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
+		{"cache of MultiHeadAttention", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}}
+		}, func(g grower, x, y *ir.Value) {
 			g.node("com.microsoft", "MultiHeadAttention", values(y, y, y, nil, nil, nil, x, x), ir.IntAttr("num_heads", 4))
 		}, []int64{1, 4, 6}},
-		{"cache of Attention", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}} }, func(g grower, x, y *ir.Value) {
+		{"cache of Attention", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1], 16, s[2]}, {1, 5, 24}}
+		}, func(g grower, x, y *ir.Value) {
 			g.node("", "Attention", values(y, y, y, nil, x, x), ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 4))
 		}, []int64{1, 4, 6}},
-		{"frames of a padded signal", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
+		{"frames of a padded signal", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1]}}
+		}, func(g grower, x, _ *ir.Value) {
 			padded := g.node("", "Pad", values(x, g.ints(0, 32, 0, 32)))
 			g.node("", "STFT", values(padded, g.ints(10), g.weight(200)))
 		}, []int64{1, 136, 16}},
-		{"frames of a length", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1], 1}} }, func(g grower, x, _ *ir.Value) {
+		{"frames of a length", func(s []int64) [][]int64 {
+			return [][]int64{{s[0], s[1], 1}}
+		}, func(g grower, x, _ *ir.Value) {
 			g.node("", "STFT", values(x, g.ints(10), nil, g.ints(90)))
 		}, []int64{1, 90, 16}},
 		{"what is reflected", func(s []int64) [][]int64 { return [][]int64{{s[0], s[1]}} }, func(g grower, x, _ *ir.Value) {
@@ -172,9 +201,11 @@ func TestSolveScan(t *testing.T) {
 		x := g.input("x")
 		rest := g.node("", "Slice", values(x, g.ints(0), g.ints(24), g.ints(1)))
 		size := g.node("", "Shape", values(x), ir.IntAttr("start", 1))
-		end := g.node("", "Sub", values(size, g.node("", "Mod", values(g.node("", "Sub", values(size, g.ints(24))), g.ints(16)))))
+		end := g.node("", "Sub",
+			values(size, g.node("", "Mod", values(g.node("", "Sub", values(size, g.ints(24))), g.ints(16)))))
 		next := g.node("", "Reshape", values(g.node("", "Slice", values(x, g.ints(24), end, g.ints(1))), g.ints(0, -1, 16)))
-		n := g.NewNode(ir.OpID{Type: "Scan"}, values(rest, next), ir.IntAttr("num_scan_inputs", 1), ir.IntsAttr("scan_input_axes", 1), ir.IntsAttr("scan_output_axes", -2))
+		n := g.NewNode(ir.OpID{Type: "Scan"}, values(rest, next), ir.IntAttr("num_scan_inputs", 1),
+			ir.IntsAttr("scan_input_axes", 1), ir.IntsAttr("scan_output_axes", -2))
 		sub := grower{ir.NewSubgraph(m.Graph, n)}
 		frame := sub.node("", "Concat", values(sub.input("previous"), sub.input("current")), ir.IntAttr("axis", -1))
 		sub.Outputs = values(sub.node("", "Slice", values(frame, sub.ints(16), sub.ints(1<<40), sub.ints(1))), frame)
@@ -194,7 +225,8 @@ func TestSolveScan(t *testing.T) {
 
 // loop appends a Loop over the rows of x's axis 1 to g, with the carried values that initial has, and returns its
 // outputs. The body gets the row and the carried values, and returns these and scan outputs.
-func (g grower) loop(x *ir.Value, initial []*ir.Value, outputs int, body func(g grower, row *ir.Value, carried []*ir.Value) []*ir.Value) []*ir.Value {
+func (g grower) loop(x *ir.Value, initial []*ir.Value, outputs int,
+	body func(g grower, row *ir.Value, carried []*ir.Value) []*ir.Value) []*ir.Value {
 	count := g.node("", "Gather", values(g.node("", "Shape", values(x)), g.ints(1)))
 	n := g.NewNode(ir.OpID{Type: "Loop"}, append(values(count, nil), initial...))
 	sub := grower{ir.NewSubgraph(g.Graph, n)}
@@ -258,9 +290,10 @@ func TestSolveLoop(t *testing.T) {
 			flat(g, outs[1], 60)
 		}, []int64{20, 16, 16}},
 		{"at least one iteration", func(g grower, x, y *ir.Value) {
-			g.loop(g.node("", "Slice", values(x, g.ints(30), g.ints(1<<40), g.ints(1))), values(y), 1, func(g grower, row *ir.Value, carried []*ir.Value) []*ir.Value {
-				return carried
-			})
+			g.loop(g.node("", "Slice", values(x, g.ints(30), g.ints(1<<40), g.ints(1))), values(y), 1,
+				func(g grower, row *ir.Value, carried []*ir.Value) []*ir.Value {
+					return carried
+				})
 		}, []int64{31, 16, 16}},
 		{"an unknown condition", func(g grower, x, y *ir.Value) {
 			outs := g.loop(x, values(y), 2, func(g grower, row *ir.Value, carried []*ir.Value) []*ir.Value {

@@ -216,7 +216,8 @@ func (m *client) proxied(location string) (string, error) {
 	}
 	return "", m.refused(
 		fmt.Errorf(
-			"the server does not store artifacts: those of the experiment are at %q; start it with --serve-artifacts, and name a new experiment by MLFLOW_EXPERIMENT_NAME",
+			"the server does not store artifacts: those of the experiment are at %q; start it with --serve-artifacts, and "+
+				"name a new experiment by MLFLOW_EXPERIMENT_NAME",
 			location,
 		),
 	)

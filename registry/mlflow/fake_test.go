@@ -66,16 +66,20 @@ type fakeLogged struct {
 }
 
 func (l *fakeLogged) info() map[string]any {
-	return map[string]any{"info": map[string]any{"model_id": l.ID, "artifact_uri": "mlflow-artifacts:/1/models/" + l.ID + "/artifacts", "source_run_id": l.Run, "status": l.Status, "tags": l.Tags}}
+	return map[string]any{"info": map[string]any{"model_id": l.ID,
+		"artifact_uri": "mlflow-artifacts:/1/models/" + l.ID + "/artifacts", "source_run_id": l.Run, "status": l.Status,
+		"tags": l.Tags}}
 }
 
 // newTracking starts a server without credentials.
 func newTracking(t *testing.T) *tracking {
 	t.Helper()
-	for _, name := range []string{"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN", "MLFLOW_EXPERIMENT_NAME"} {
+	for _, name := range []string{"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN",
+		"MLFLOW_EXPERIMENT_NAME"} {
 		t.Setenv(name, "")
 	}
-	s := &tracking{experiments: map[string]map[string]any{}, models: map[string]map[string]string{}, versions: map[string][]*fakeVersion{}, files: map[string][]byte{}}
+	s := &tracking{experiments: map[string]map[string]any{}, models: map[string]map[string]string{},
+		versions: map[string][]*fakeVersion{}, files: map[string][]byte{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.host = strings.TrimPrefix(server.URL, "http://")
@@ -216,7 +220,8 @@ func (s *tracking) answer(request string, in map[string]any) (any, string) {
 		}
 		return map[string]any{"model_versions": found}, ""
 	case "POST mlflow/model-versions/create":
-		v := &fakeVersion{Version: strconv.Itoa(len(s.versions[name]) + 1), Status: "READY", Source: text(in["source"]), ModelID: text(in["model_id"]), Description: text(in["description"]), Tags: tagsOf(in["tags"])}
+		v := &fakeVersion{Version: strconv.Itoa(len(s.versions[name]) + 1), Status: "READY", Source: text(in["source"]),
+			ModelID: text(in["model_id"]), Description: text(in["description"]), Tags: tagsOf(in["tags"])}
 		s.versions[name] = append(s.versions[name], v)
 		return map[string]any{"model_version": v}, ""
 	case "DELETE mlflow/model-versions/delete":
@@ -228,7 +233,8 @@ func (s *tracking) answer(request string, in map[string]any) (any, string) {
 		}
 		return map[string]any{"experiment": e}, ""
 	case "POST mlflow/experiments/create":
-		s.experiments[name] = map[string]any{"experiment_id": "1", "artifact_location": "mlflow-artifacts:/1", "lifecycle_stage": "active"}
+		s.experiments[name] = map[string]any{"experiment_id": "1", "artifact_location": "mlflow-artifacts:/1",
+			"lifecycle_stage": "active"}
 	case "POST mlflow/runs/search":
 		found := []any{}
 		for _, r := range s.runs {
@@ -268,7 +274,8 @@ func (s *tracking) answer(request string, in map[string]any) (any, string) {
 		}
 		return map[string]any{"models": found}, ""
 	case "POST mlflow/logged-models":
-		l := &fakeLogged{ID: fmt.Sprint("m-", len(s.logged)), Run: text(in["source_run_id"]), Status: "LOGGED_MODEL_PENDING", Name: name, Tags: tagsOf(in["tags"])}
+		l := &fakeLogged{ID: fmt.Sprint("m-", len(s.logged)), Run: text(in["source_run_id"]), Status: "LOGGED_MODEL_PENDING",
+			Name: name, Tags: tagsOf(in["tags"])}
 		s.logged = append(s.logged, l)
 		return map[string]any{"model": l.info()}, ""
 	case "GET mlflow-artifacts/artifacts":
@@ -352,13 +359,16 @@ func reportedArtifact(t *testing.T) *registry.Artifact {
 
 // Figures that a report does not have, or that are no numbers in JSON, are no metrics.
 func TestMetricsOfMLflow(t *testing.T) {
-	p := &pusher{facts: &reportFacts{}, artifact: &registry.Artifact{Files: []registry.File{{Role: registry.Model, Size: 5}, {Role: registry.Data, Size: 6}, {Role: registry.Config, Size: 7}}}}
+	p := &pusher{facts: &reportFacts{},
+		artifact: &registry.Artifact{Files: []registry.File{{Role: registry.Model, Size: 5}, {Role: registry.Data, Size: 6},
+			{Role: registry.Config, Size: 7}}}}
 	for name, c := range map[string]struct {
 		ratio, coverage, metric *float64
 		want                    map[string]float64
 	}{
-		"absent":     {ptr(2), nil, nil, map[string]float64{"compression_ratio": 2}},
-		"numbers":    {ptr(2), ptr(0.5), ptr(0), map[string]float64{"compression_ratio": 2, "coverage": 0.5, "f1": 0, "source_f1": 0}},
+		"absent": {ptr(2), nil, nil, map[string]float64{"compression_ratio": 2}},
+		"numbers": {ptr(2), ptr(0.5), ptr(0),
+			map[string]float64{"compression_ratio": 2, "coverage": 0.5, "f1": 0, "source_f1": 0}},
 		"no numbers": {ptr(math.Inf(1)), ptr(math.NaN()), ptr(math.Inf(-1)), map[string]float64{}},
 	} {
 		p.facts.totals.Ratio, p.facts.coverage.Fraction = *c.ratio, c.coverage
@@ -399,15 +409,18 @@ func TestPushToMLflow(t *testing.T) {
 			t.Errorf("the second push requests %q", s.requests)
 		}
 	}
-	if len(s.runs) != 1 || len(s.logged) != 1 || len(s.versions["a model"]) != 1 || s.models["a model"]["champion"] != "1" {
+	if len(s.runs) != 1 || len(s.logged) != 1 || len(s.versions["a model"]) != 1 ||
+		s.models["a model"]["champion"] != "1" {
 		t.Fatalf("%d runs, %d logged models, versions %v, aliases %v", len(s.runs), len(s.logged), s.versions, s.models)
 	}
 	r, l, v := s.runs[0], s.logged[0], s.versions["a model"][0]
-	if r.Status != "FINISHED" || l.Status != loggedReady || !slices.Equal(r.Outputs, []string{l.ID}) || l.Run != r.ID || v.ModelID != l.ID || v.Source != "models:/"+l.ID || v.Description != "# Report\n" {
+	if r.Status != "FINISHED" || l.Status != loggedReady || !slices.Equal(r.Outputs, []string{l.ID}) || l.Run != r.ID ||
+		v.ModelID != l.ID || v.Source != "models:/"+l.ID || v.Description != "# Report\n" {
 		t.Errorf("run %+v, logged model %+v, version %+v", r, l, v)
 	}
 	model, _ := a.Model()
-	for _, want := range []tag{{"mcompress.model.sha256", model.SHA256}, {"mcompress.report.digest", "abc"}, {"mcompress.version", "1.2.3"}, {"mcompress.source.sha256", "def"}} {
+	for _, want := range []tag{{"mcompress.model.sha256", model.SHA256}, {"mcompress.report.digest", "abc"},
+		{"mcompress.version", "1.2.3"}, {"mcompress.source.sha256", "def"}} {
 		if !slices.Contains(v.Tags, want) || !slices.Contains(r.Tags, want) || !slices.Contains(l.Tags, want) {
 			t.Errorf("no tag %v: %v", want, v.Tags)
 		}
@@ -423,7 +436,8 @@ func TestPushToMLflow(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"file_bytes": 200, "source_file_bytes": 700, "runtime_bytes": 300, "source_runtime_bytes": 800, "compression_ratio": 3.5, "coverage": 0.75,
+		"file_bytes": 200, "source_file_bytes": 700, "runtime_bytes": 300, "source_runtime_bytes": 800,
+		"compression_ratio": 3.5, "coverage": 0.75,
 		"F1__macro_": 0.25, "source_F1__macro_": 0.5, "latency_seconds": 1, "source_latency_seconds": 2,
 	}
 	if !maps.Equal(figures, want) {
@@ -437,14 +451,16 @@ func TestPushToMLflow(t *testing.T) {
 	}
 	checkPull(t, s.ref(t, "a model"), a)
 	// The same files under another name are logged once.
-	if p, err := registry.Push(t.Context(), s.ref(t, "copy"), a, registrytest.Quick); err != nil || p.Uploaded != 0 || len(s.runs) != 1 || len(s.logged) != 1 || s.models["copy"] == nil {
+	if p, err := registry.Push(t.Context(), s.ref(t, "copy"), a, registrytest.Quick); err != nil || p.Uploaded != 0 ||
+		len(s.runs) != 1 || len(s.logged) != 1 || s.models["copy"] == nil {
 		t.Errorf("%+v, %v", p, err)
 	}
 	// What the server has lost is sent again.
 	delete(s.files, folder+a.Files[0].Name)
 	s.files[folder+a.Files[1].Name] = []byte("part")
 	delete(s.versions, "a model")
-	if p, err := registry.Push(t.Context(), s.ref(t, "a model"), a, registrytest.Quick); err != nil || p.Uploaded != a.Files[0].Size+a.Files[1].Size {
+	if p, err := registry.Push(t.Context(), s.ref(t, "a model"), a, registrytest.Quick); err != nil ||
+		p.Uploaded != a.Files[0].Size+a.Files[1].Size {
 		t.Errorf("%+v, %v", p, err)
 	}
 	checkPull(t, s.ref(t, "a model"), a)
@@ -468,10 +484,13 @@ func TestAliasesOfMLflow(t *testing.T) {
 		o            registry.Options
 		want         string // version; empty for a conflict
 	}{
-		{"m@a", "1", registrytest.Quick, "v1"}, {"m@a", "1", registrytest.Quick, "v1"}, {"m@a", "2", registrytest.Quick, ""}, {"m@b", "2", registrytest.Quick, "v2"}, {"m", "2", registrytest.Quick, "v2"}, {"m@a", "2", over, "v2"}, {"m@c", "1", registrytest.Quick, "v1"}, {"m", "3", registrytest.Quick, "v3"},
+		{"m@a", "1", registrytest.Quick, "v1"}, {"m@a", "1", registrytest.Quick, "v1"}, {"m@a", "2", registrytest.Quick, ""},
+		{"m@b", "2", registrytest.Quick, "v2"}, {"m", "2", registrytest.Quick, "v2"}, {"m@a", "2", over, "v2"},
+		{"m@c", "1", registrytest.Quick, "v1"}, {"m", "3", registrytest.Quick, "v3"},
 	} {
 		got, err := push(c.ref, c.content, c.o)
-		if c.want == "" && !registrytest.IsA[*registry.ConflictError](err) || c.want != "" && (err != nil || got != s.ref(t, "m@"+c.want)) {
+		if c.want == "" && !registrytest.IsA[*registry.ConflictError](err) ||
+			c.want != "" && (err != nil || got != s.ref(t, "m@"+c.want)) {
 			t.Errorf("%s of %s: %v, %v", c.ref, c.content, got, err)
 		}
 	}
@@ -483,31 +502,39 @@ func TestAliasesOfMLflow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for ref, want := range map[string]string{"m": "v12", "m@latest": "v12", "m@a": "v2", "m@c": "v1", "m@v3": "v3", "m@V3": "v3"} {
+	for ref, want := range map[string]string{"m": "v12", "m@latest": "v12", "m@a": "v2", "m@c": "v1", "m@v3": "v3",
+		"m@V3": "v3"} {
 		l, err := registry.List(t.Context(), s.ref(t, ref), registrytest.Quick)
 		if err != nil || l.Digest.Tag != want || len(l.Files) != 2 {
 			t.Errorf("%s: %+v, %v", ref, l, err)
 		}
 	}
-	if ref, err := registry.Move(t.Context(), s.ref(t, "m@v3"), "a", registrytest.Quick); err != nil || ref != s.ref(t, "m@a") || s.models["m"]["a"] != "3" {
+	if ref, err := registry.Move(t.Context(), s.ref(t, "m@v3"), "a", registrytest.Quick); err != nil ||
+		ref != s.ref(t, "m@a") || s.models["m"]["a"] != "3" {
 		t.Errorf("%v, %v, aliases %v", ref, err, s.models["m"])
 	}
 	for _, alias := range []string{"v7", "latest", "a b", ""} {
-		if _, err := registry.Move(t.Context(), s.ref(t, "m"), alias, registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
+		if _, err := registry.Move(t.Context(), s.ref(t, "m"), alias,
+			registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 			t.Errorf("alias %q: %v", alias, err)
 		}
 	}
 	for _, ref := range []string{"m@v1", "m@latest"} {
 		_, pushed := push(ref, "1", registrytest.Quick)
-		if check := registry.Check(t.Context(), s.ref(t, ref), registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](pushed) || !registrytest.IsA[*registry.ReferenceError](check) {
+		if check := registry.Check(t.Context(), s.ref(t, ref),
+			registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](pushed) ||
+			!registrytest.IsA[*registry.ReferenceError](check) {
 			t.Errorf("%s: %v, %v", ref, pushed, check)
 		}
 	}
-	for ref, want := range map[string]string{"none": `registered model "none": not found`, "m@none": `alias "none" of the registered model "m": not found`, "m@v99": `version 99 of the registered model "m": not found`} {
+	for ref, want := range map[string]string{"none": `registered model "none": not found`,
+		"m@none": `alias "none" of the registered model "m": not found`,
+		"m@v99":  `version 99 of the registered model "m": not found`} {
 		_, moved := registry.Move(t.Context(), s.ref(t, ref), "x", registrytest.Quick)
 		_, listed := registry.List(t.Context(), s.ref(t, ref), registrytest.Quick)
 		for _, err := range []error{moved, listed} {
-			if !registrytest.IsA[*registry.TransferError](err) || !errors.Is(err, registry.ErrNotFound) || !strings.Contains(err.Error(), want) {
+			if !registrytest.IsA[*registry.TransferError](err) || !errors.Is(err, registry.ErrNotFound) ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", ref, err)
 			}
 		}
@@ -517,7 +544,8 @@ func TestAliasesOfMLflow(t *testing.T) {
 		t.Errorf("a registered model without versions: %v", err)
 	}
 	s.versions["m"][0].Tags = nil
-	if _, err := registry.List(t.Context(), s.ref(t, "m@v1"), registrytest.Quick); err == nil || !strings.Contains(err.Error(), "version 1 was not pushed by mcompress") {
+	if _, err := registry.List(t.Context(), s.ref(t, "m@v1"), registrytest.Quick); err == nil ||
+		!strings.Contains(err.Error(), "version 1 was not pushed by mcompress") {
 		t.Errorf("a version of another tool: %v", err)
 	}
 	s.versions["m"][1].ModelID = "" // of the source instead
@@ -525,7 +553,8 @@ func TestAliasesOfMLflow(t *testing.T) {
 		t.Error(err)
 	}
 	s.logged[1].ID = "deleted"
-	if _, err := registry.List(t.Context(), s.ref(t, "m@v2"), registrytest.Quick); err == nil || !strings.Contains(err.Error(), "the logged model of version 2 is deleted") {
+	if _, err := registry.List(t.Context(), s.ref(t, "m@v2"), registrytest.Quick); err == nil ||
+		!strings.Contains(err.Error(), "the logged model of version 2 is deleted") {
 		t.Errorf("a version without files: %v", err)
 	}
 }
@@ -589,10 +618,12 @@ func TestEachRefusedRequestOfMLflow(t *testing.T) {
 				if !refused {
 					t.Errorf("%s: no request %s", call, kind)
 				}
-				if err == nil && !(name == "text" && strings.HasPrefix(kind, "PUT artifacts/")) { // whose response has no content that matters
+				// whose response has no content that matters
+				if err == nil && !(name == "text" && strings.HasPrefix(kind, "PUT artifacts/")) {
 					t.Errorf("%s: %s is answered by %s, and that is no error", call, kind, name)
 				}
-				if call == "push" && err != nil && len(s.versions["m"]) > 0 && !strings.Contains(kind, "alias") && !strings.Contains(kind, "model-versions/create") {
+				if call == "push" && err != nil && len(s.versions["m"]) > 0 && !strings.Contains(kind, "alias") &&
+					!strings.Contains(kind, "model-versions/create") {
 					t.Errorf("a push whose request %s is refused has a version", kind)
 				}
 				if call == "push" && name == "status" {
@@ -610,7 +641,8 @@ func TestEachRefusedRequestOfMLflow(t *testing.T) {
 // The server makes something and its response is lost: the next attempt finds that, and nothing is made twice.
 func TestLostResponsesOfMLflow(t *testing.T) {
 	for _, kind := range []string{
-		"POST mlflow/runs/create", "POST mlflow/logged-models", "POST mlflow/registered-models/create", "POST mlflow/model-versions/create",
+		"POST mlflow/runs/create", "POST mlflow/logged-models", "POST mlflow/registered-models/create",
+		"POST mlflow/model-versions/create",
 	} {
 		s := newTracking(t)
 		lost := 0
@@ -638,7 +670,8 @@ func TestLostResponsesOfMLflow(t *testing.T) {
 // removed.
 func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 	s := newTracking(t)
-	s.experiments[defaultExperiment] = map[string]any{"experiment_id": "1", "artifact_location": "mlflow-artifacts:/1", "lifecycle_stage": "deleted"}
+	s.experiments[defaultExperiment] = map[string]any{"experiment_id": "1", "artifact_location": "mlflow-artifacts:/1",
+		"lifecycle_stage": "deleted"}
 	push := func() error {
 		_, err := registry.Push(t.Context(), s.ref(t, "m"), named(t, "x"), registrytest.Quick)
 		return err
@@ -650,10 +683,12 @@ func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 		}
 	}
 	expect(push(), `the experiment "mcompress" is deleted; restore it`)
-	s.experiments[defaultExperiment]["lifecycle_stage"], s.experiments[defaultExperiment]["artifact_location"] = "active", "s3://bucket"
+	s.experiments[defaultExperiment]["lifecycle_stage"], s.experiments[defaultExperiment]["artifact_location"] = "active",
+		"s3://bucket"
 	expect(push(), "the server does not store artifacts")
 	delete(s.experiments, defaultExperiment)
-	for status, want := range map[string]string{"FAILED_REGISTRATION": "version 1 is not registered: FAILED_REGISTRATION", "PENDING_REGISTRATION": ""} {
+	for status, want := range map[string]string{"FAILED_REGISTRATION": "version 1 is not registered: FAILED_REGISTRATION",
+		"PENDING_REGISTRATION": ""} {
 		s.set(func(w http.ResponseWriter, r *http.Request) bool {
 			if kindOf(r) != "POST mlflow/model-versions/create" {
 				return false
@@ -689,7 +724,8 @@ func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 		{http.StatusUnauthorized, "", "", "requires credentials: set MLFLOW_TRACKING_TOKEN", false},
 		{http.StatusUnauthorized, "", "Bearer x", "refuses the credentials of MLFLOW_TRACKING_TOKEN", false},
 		{http.StatusForbidden, "<html>", "", "denies access: Forbidden", false},
-		{http.StatusNotFound, "no such page", "", "is no MLflow server of version 3, or its path is missing before the name of the model: no such page", false},
+		{http.StatusNotFound, "no such page", "",
+			"is no MLflow server of version 3, or its path is missing before the name of the model: no such page", false},
 		{http.StatusNotFound, `{"error_code": "X", "message": "a\n b"}`, "", "responds with status 404: a b", false},
 		{http.StatusBadRequest, strings.Repeat("x", 299), "", strings.Repeat("x", 299), false},
 		{http.StatusBadRequest, strings.Repeat("x", 300), "", "Bad Request", false},
@@ -697,7 +733,8 @@ func TestUnexpectedResponsesOfMLflow(t *testing.T) {
 		{http.StatusServiceUnavailable, `{"error_code": "X"}`, "", "the server responds with status 503: ", true},
 	} {
 		m.auth = c.auth
-		response := &http.Response{StatusCode: c.status, Body: io.NopCloser(strings.NewReader(c.body)), Header: http.Header{"Retry-After": {"7"}}}
+		response := &http.Response{StatusCode: c.status, Body: io.NopCloser(strings.NewReader(c.body)),
+			Header: http.Header{"Retry-After": {"7"}}}
 		err := m.status(response)
 		wait := retry.Requested(err)
 		if expect(err, c.want); registry.IsTransient(err) != c.transient || c.transient && wait != 7*time.Second {
@@ -742,8 +779,11 @@ func TestDownloadsOfMLflow(t *testing.T) {
 		want  string
 		at    int64
 	}{
-		{nil, f, 0, "0123456789", 0}, {nil, f, 4, "456789", 4}, {header("Range", ""), f, 4, "0123456789", 0}, {nil, registry.File{Name: "f", Size: -1}, 0, "0123456789", 0},
-		{header("Range", "bytes=5-"), f, 4, "", 0}, {header("Range", "bytes=4-7"), f, 4, "", 0}, {header("Range", "bytes=4-"), f, 0, "", 0}, {nil, registry.File{Name: "f", Size: 9}, 0, "", 0}, {nil, registry.File{Name: "f", Size: 11}, 4, "", 0},
+		{nil, f, 0, "0123456789", 0}, {nil, f, 4, "456789", 4}, {header("Range", ""), f, 4, "0123456789", 0},
+		{nil, registry.File{Name: "f", Size: -1}, 0, "0123456789", 0},
+		{header("Range", "bytes=5-"), f, 4, "", 0}, {header("Range", "bytes=4-7"), f, 4, "", 0},
+		{header("Range", "bytes=4-"), f, 0, "", 0}, {nil, registry.File{Name: "f", Size: 9}, 0, "", 0},
+		{nil, registry.File{Name: "f", Size: 11}, 4, "", 0},
 	} {
 		s.set(c.fault)
 		if got, at, err := read(c.f, c.from); (err == nil) != (c.want != "") || got != c.want || at != c.at {
@@ -759,11 +799,14 @@ func TestDownloadsOfMLflow(t *testing.T) {
 	if _, err := m.read(t.Context(), "f", sum); !registrytest.IsA[*registry.ContentError](err) {
 		t.Errorf("other bytes: %v", err)
 	}
-	s.files["d/a"], s.files["d/b/c"], s.files["d/b/e/f"], s.files["d/empty"] = []byte("12"), []byte("123"), []byte("1"), nil
-	if got, err := m.stored(t.Context(), "d"); err != nil || !maps.Equal(got, map[string]int64{"a": 2, "b/c": 3, "b/e/f": 1, "empty": 0}) {
+	s.files["d/a"], s.files["d/b/c"], s.files["d/b/e/f"], s.files["d/empty"] = []byte("12"), []byte("123"), []byte("1"),
+		nil
+	if got, err := m.stored(t.Context(), "d"); err != nil ||
+		!maps.Equal(got, map[string]int64{"a": 2, "b/c": 3, "b/e/f": 1, "empty": 0}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got, want := m.artifactURL("a b/c%/ü"), "http://"+s.host+"/api/2.0/mlflow-artifacts/artifacts/a%20b/c%25/%C3%BC"; got != want {
+	if got, want := m.artifactURL("a b/c%/ü"),
+		"http://"+s.host+"/api/2.0/mlflow-artifacts/artifacts/a%20b/c%25/%C3%BC"; got != want {
 		t.Errorf("address %s, want %s", got, want)
 	}
 }
@@ -777,9 +820,13 @@ func TestDocumentsOfMLflow(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
 	}{
-		{"", ""}, {"a\xffb", "ab"}, {strings.Repeat("x", maxDescription), strings.Repeat("x", maxDescription)}, {strings.Repeat("x", maxDescription+1), strings.Repeat("x", maxDescription-len(more)) + more},
-		{strings.Repeat(line, 50), strings.Repeat(line, 50)}, {strings.Repeat(line, 51), strings.TrimSuffix(strings.Repeat(line, 49), "\n") + more},
-		{strings.Repeat("x", maxDescription-len(more)-1) + "\n" + line, strings.Repeat("x", maxDescription-len(more)-1) + more}, // a line ends at the limit
+		{"", ""}, {"a\xffb", "ab"}, {strings.Repeat("x", maxDescription), strings.Repeat("x", maxDescription)},
+		{strings.Repeat("x", maxDescription+1), strings.Repeat("x", maxDescription-len(more)) + more},
+		{strings.Repeat(line, 50), strings.Repeat(line, 50)},
+		{strings.Repeat(line, 51), strings.TrimSuffix(strings.Repeat(line, 49), "\n") + more},
+		// a line ends at the limit
+		{strings.Repeat("x", maxDescription-len(more)-1) + "\n" + line,
+			strings.Repeat("x", maxDescription-len(more)-1) + more},
 	} {
 		p.head = []byte(c.text)
 		if got := p.description(); got != c.want {

@@ -75,7 +75,8 @@ func TestMLflowWaits(t *testing.T) {
 				}
 				return nil
 			})
-			if interrupted := limit < wait; interrupted != (calls == 1) || interrupted != errors.Is(err, context.DeadlineExceeded) || !interrupted && err != nil {
+			if interrupted := limit < wait; interrupted != (calls == 1) ||
+				interrupted != errors.Is(err, context.DeadlineExceeded) || !interrupted && err != nil {
 				t.Errorf("%d calls in %v: %v", calls, limit, err)
 			}
 		})
@@ -130,8 +131,9 @@ func TestMLflowRetries(t *testing.T) {
 func TestMLflowOfAKilledPush(t *testing.T) {
 	host := trackingServer(t)
 	kinds := []string{
-		"POST mlflow/runs/create", "POST mlflow/logged-models", "PUT artifacts/mlp.onnx", "PATCH logged-models/ID/tags", "PUT artifacts/MLmodel", "POST mlflow/runs/outputs",
-		"POST mlflow/runs/update", "PATCH logged-models/ID/", "POST mlflow/registered-models/create", "POST mlflow/model-versions/create", "POST mlflow/registered-models/alias",
+		"POST mlflow/runs/create", "POST mlflow/logged-models", "PUT artifacts/mlp.onnx", "PATCH logged-models/ID/tags",
+		"PUT artifacts/MLmodel", "POST mlflow/runs/outputs", "POST mlflow/runs/update", "PATCH logged-models/ID/",
+		"POST mlflow/registered-models/create", "POST mlflow/model-versions/create", "POST mlflow/registered-models/alias",
 	}
 	for i, kind := range kinds {
 		before := i%2 == 0
@@ -160,11 +162,13 @@ func TestMLflowOfAKilledPush(t *testing.T) {
 		})
 		o := registrytest.Quick
 		o.Parallel = 1
-		if _, err := registry.Push(ctx, registrytest.Parse(t, "mlflow://"+proxy+"/"+name+"@champion"), a, o); err == nil || !killed {
+		if _, err := registry.Push(ctx, registrytest.Parse(t, "mlflow://"+proxy+"/"+name+"@champion"), a, o); err == nil ||
+			!killed {
 			t.Errorf("%s: the push was not killed: %v", kind, err)
 			continue
 		}
-		p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/"+name+"@champion"), a, registrytest.Quick)
+		p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/"+name+"@champion"), a,
+			registrytest.Quick)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue
@@ -192,7 +196,8 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 			fmt.Fprint(w, `{"error_code": "PERMISSION_DENIED", "message": "read only"}`)
 			return true
 		})
-		if _, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+proxy+"/"+name), a, registrytest.Quick); err == nil || !strings.HasSuffix(err.Error(), proxy+" denies access: read only") {
+		if _, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+proxy+"/"+name), a,
+			registrytest.Quick); err == nil || !strings.HasSuffix(err.Error(), proxy+" denies access: read only") {
 			t.Errorf("%s: %v", kind, err)
 		}
 		m, err := open(registrytest.Parse(t, "mlflow://"+host+"/"+name), registrytest.Quick)
@@ -224,10 +229,12 @@ func TestMLflowOfAFailedPush(t *testing.T) {
 func TestMLflowErrors(t *testing.T) {
 	host := trackingServer(t)
 	a := named(t, "errors")
-	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/errors@champion"), a, registrytest.Quick); err != nil {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/errors@champion"), a,
+		registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
-	api(t, host, http.MethodPost, "experiments/create", fields{"name": "elsewhere", "artifact_location": "s3://bucket/path"}, nil)
+	api(t, host, http.MethodPost, "experiments/create",
+		fields{"name": "elsewhere", "artifact_location": "s3://bucket/path"}, nil)
 	api(t, host, http.MethodPost, "registered-models/create", fields{"name": "empty"}, nil)
 	api(t, host, http.MethodPost, "model-versions/create", fields{"name": "empty", "source": "s3://bucket/model"}, nil)
 	push := func(ref string) error {
@@ -263,21 +270,52 @@ func TestMLflowErrors(t *testing.T) {
 		err                              func() error
 		want                             string
 	}{
-		{name: "no credentials", user: "-", err: func() error { return push("mlflow://" + host + "/errors") }, want: "requires credentials: set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"},
-		{name: "wrong password", password: "wrong", err: func() error { return check("mlflow://" + host + "/errors") }, want: host + " refuses the credentials of MLFLOW_TRACKING_TOKEN"},
-		{name: "read-only", user: conform.MLflowReader, err: func() error { return push("mlflow://" + host + "/errors") }, want: host + " denies access: Permission denied"},
-		{name: "not proxied", experiment: "elsewhere", err: func() error { return check("mlflow://" + host + "/errors") }, want: `the server does not store artifacts: those of the experiment are at "s3://bucket/path`},
-		{name: "unknown host", err: func() error { return check("mlflow://unknown.localhost:1/errors") }, want: "mlflow://unknown.localhost:1/errors: "},
-		{name: "refused connection", err: func() error { return check("mlflow://127.0.0.1:1/errors") }, want: "cannot connect to 127.0.0.1:1: "},
-		{name: "no loopback address", err: func() error { return check("mlflow://192.0.2.1/errors") }, want: "plain HTTP is allowed for loopback addresses only, not for 192.0.2.1"},
-		{name: "another server", err: func() error { return check("mlflow://" + other + "/errors") }, want: other + " is no MLflow server, or its path is missing before the name of the model: the response is text/html"},
-		{name: "another path", err: func() error { return check("mlflow://" + host + "/path/errors") }, want: "is no MLflow server of version 3, or its path is missing"},
-		{name: "no model", err: func() error { return list("mlflow://" + host + "/none") }, want: `registered model "none": not found`},
-		{name: "no alias", err: func() error { return list("mlflow://" + host + "/errors@none") }, want: `alias "none" of the registered model "errors": not found`},
-		{name: "no version", err: func() error { return list("mlflow://" + host + "/errors@v9") }, want: `version 9 of the registered model "errors": not found`},
-		{name: "version of another tool", err: func() error { return list("mlflow://" + host + "/empty") }, want: "version 1 was not pushed by mcompress"},
-		{name: "push to a version", err: func() error { return push("mlflow://" + host + "/errors@v1") }, want: "a push makes a new version"},
-		{name: "other manifest", err: func() error { return list("mlflow://" + edited + "/errors") }, want: manifestName + ": SHA-256 is "},
+		{name: "no credentials", user: "-", err: func() error {
+			return push("mlflow://" + host + "/errors")
+		}, want: "requires credentials: set MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"},
+		{name: "wrong password", password: "wrong", err: func() error {
+			return check("mlflow://" + host + "/errors")
+		}, want: host + " refuses the credentials of MLFLOW_TRACKING_TOKEN"},
+		{name: "read-only", user: conform.MLflowReader, err: func() error {
+			return push("mlflow://" + host + "/errors")
+		}, want: host + " denies access: Permission denied"},
+		{name: "not proxied", experiment: "elsewhere", err: func() error {
+			return check("mlflow://" + host + "/errors")
+		}, want: `the server does not store artifacts: those of the experiment are at "s3://bucket/path`},
+		{name: "unknown host", err: func() error {
+			return check("mlflow://unknown.localhost:1/errors")
+		}, want: "mlflow://unknown.localhost:1/errors: "},
+		{name: "refused connection", err: func() error {
+			return check("mlflow://127.0.0.1:1/errors")
+		}, want: "cannot connect to 127.0.0.1:1: "},
+		{name: "no loopback address", err: func() error {
+			return check("mlflow://192.0.2.1/errors")
+		}, want: "plain HTTP is allowed for loopback addresses only, not for 192.0.2.1"},
+		{name: "another server", err: func() error {
+			return check("mlflow://" + other + "/errors")
+		}, want: other +
+			" is no MLflow server, or its path is missing before the name of the model: the response is text/html"},
+		{name: "another path", err: func() error {
+			return check("mlflow://" + host + "/path/errors")
+		}, want: "is no MLflow server of version 3, or its path is missing"},
+		{name: "no model", err: func() error {
+			return list("mlflow://" + host + "/none")
+		}, want: `registered model "none": not found`},
+		{name: "no alias", err: func() error {
+			return list("mlflow://" + host + "/errors@none")
+		}, want: `alias "none" of the registered model "errors": not found`},
+		{name: "no version", err: func() error {
+			return list("mlflow://" + host + "/errors@v9")
+		}, want: `version 9 of the registered model "errors": not found`},
+		{name: "version of another tool", err: func() error {
+			return list("mlflow://" + host + "/empty")
+		}, want: "version 1 was not pushed by mcompress"},
+		{name: "push to a version", err: func() error {
+			return push("mlflow://" + host + "/errors@v1")
+		}, want: "a push makes a new version"},
+		{name: "other manifest", err: func() error {
+			return list("mlflow://" + edited + "/errors")
+		}, want: manifestName + ": SHA-256 is "},
 		{name: "other bytes", err: func() error {
 			s, err := registry.List(t.Context(), registrytest.Parse(t, "mlflow://"+corrupt+"/errors"), registrytest.Quick)
 			if err != nil {
@@ -322,7 +360,8 @@ func TestMLflowToken(t *testing.T) {
 	defer s.Close()
 	t.Setenv("MLFLOW_TRACKING_USERNAME", "")
 	t.Setenv("MLFLOW_TRACKING_TOKEN", "secret")
-	if err := registry.Check(t.Context(), registrytest.Parse(t, "mlflow://"+strings.TrimPrefix(s.URL, "http://")+"/m"), registrytest.Quick); err != nil {
+	if err := registry.Check(t.Context(), registrytest.Parse(t, "mlflow://"+strings.TrimPrefix(s.URL, "http://")+"/m"),
+		registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 2 || got[0] != "Bearer secret" {
@@ -347,7 +386,8 @@ func TestMLflowOfAWrongPart(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	a := named(t, "wrong part")
-	if _, err := registry.Push(ctx, registrytest.Parse(t, "mlflow://"+proxy+"/wrong-part"), a, registrytest.Quick); err == nil {
+	if _, err := registry.Push(ctx, registrytest.Parse(t, "mlflow://"+proxy+"/wrong-part"), a,
+		registrytest.Quick); err == nil {
 		t.Fatal("the push was not interrupted")
 	}
 	ref := registrytest.Parse(t, "mlflow://"+host+"/wrong-part")

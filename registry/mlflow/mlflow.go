@@ -52,7 +52,9 @@ func parse(rest string) (registry.Reference, error) {
 	name, alias, aliased := strings.Cut(rest[slash+1:], "@")
 	ref := registry.Reference{Host: strings.Trim(rest[:slash], "/"), Name: name, Tag: alias}
 	switch {
-	case name == "" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune(`:"'`+"`", r) }):
+	case name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r < ' ' || strings.ContainsRune(`:"'`+"`", r)
+	}):
 		return registry.Reference{}, fmt.Errorf("not the name of a registered model: %q", name)
 	case aliased && !aliasForm.MatchString(alias):
 		return registry.Reference{}, fmt.Errorf("not an alias: %q; an alias has letters, digits, - and _", alias)
@@ -79,7 +81,8 @@ func open(ref registry.Reference, o registry.Options) (*client, error) {
 		return nil, &registry.ReferenceError{Reference: ref.String(), Err: err}
 	}
 	m := &client{http: transfer.Client(o.Insecure, o.Backoff), base: protocol + "://" + ref.Host, ref: ref, o: o}
-	user, password, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_PASSWORD"), os.Getenv("MLFLOW_TRACKING_TOKEN")
+	user, password, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_PASSWORD"),
+		os.Getenv("MLFLOW_TRACKING_TOKEN")
 	header := http.Request{Header: http.Header{}}
 	switch {
 	case user != "" && password != "":
@@ -200,8 +203,11 @@ func (m *client) versions(ctx context.Context, filter string) ([]modelVersion, e
 	var out struct {
 		Versions []modelVersion `json:"model_versions"`
 	}
-	err := m.call(ctx, http.MethodGet, "model-versions/search", fields{"filter": filter, "order_by": "version_number DESC", "max_results": "100"}, &out)
-	slices.SortStableFunc(out.Versions, func(a, b modelVersion) int { return cmp.Compare(number(b.Version), number(a.Version)) })
+	err := m.call(ctx, http.MethodGet, "model-versions/search",
+		fields{"filter": filter, "order_by": "version_number DESC", "max_results": "100"}, &out)
+	slices.SortStableFunc(out.Versions, func(a, b modelVersion) int {
+		return cmp.Compare(number(b.Version), number(a.Version))
+	})
 	return out.Versions, err
 }
 
@@ -262,5 +268,6 @@ func move(ctx context.Context, ref registry.Reference, alias string, o registry.
 
 // setAlias lets the alias of the reference name a version.
 func (m *client) setAlias(ctx context.Context, version string) error {
-	return m.call(ctx, http.MethodPost, "registered-models/alias", fields{"name": m.ref.Name, "alias": m.ref.Tag, "version": version}, nil)
+	return m.call(ctx, http.MethodPost, "registered-models/alias",
+		fields{"name": m.ref.Name, "alias": m.ref.Tag, "version": version}, nil)
 }

@@ -45,7 +45,9 @@ func api(t *testing.T, host, method, path string, in fields, out any) {
 // named returns an artifact whose content differs from those of other names.
 func named(t *testing.T, name string) *registry.Artifact {
 	t.Helper()
-	dir := registrytest.Written(t, map[string]string{"mlp.onnx": registrytest.Read(t, filepath.Join("..", "..", "fixtures", "mlp.onnx")), "mlp.report.md": "report of " + name + "\n"})
+	dir := registrytest.Written(t,
+		map[string]string{"mlp.onnx": registrytest.Read(t, filepath.Join("..", "..", "fixtures", "mlp.onnx")),
+			"mlp.report.md": "report of " + name + "\n"})
 	a, err := registry.Collect(t.Context(), filepath.Join(dir, "mlp.onnx"), registry.CollectOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -84,8 +86,10 @@ func stateOf(t *testing.T, host, name string, a *registry.Artifact) (s state) {
 			ID string `json:"experiment_id"`
 		}
 	}
-	api(t, host, http.MethodGet, "experiments/get-by-name", fields{"experiment_name": os.Getenv("MLFLOW_EXPERIMENT_NAME")}, &experiment)
-	same := fields{"experiment_ids": []string{experiment.Experiment.ID}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest)}
+	api(t, host, http.MethodGet, "experiments/get-by-name", fields{"experiment_name": os.Getenv("MLFLOW_EXPERIMENT_NAME")},
+		&experiment)
+	same := fields{"experiment_ids": []string{experiment.Experiment.ID},
+		"filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest)}
 	var runs struct {
 		Runs []struct{ Info struct{ Status string } }
 	}
@@ -112,7 +116,8 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 	data := filepath.Join(fixtures, "digits_test.npz")
 	model := filepath.Join(t.TempDir(), "cnn.onnx")
 	res, err := job.Run(t.Context(), job.Options{
-		Input: filepath.Join(fixtures, "cnn.onnx"), Output: model, Steps: []pass.Options{&quantize.WeightInt8{}}, Digest: true, Errors: true,
+		Input: filepath.Join(fixtures, "cnn.onnx"), Output: model, Steps: []pass.Options{&quantize.WeightInt8{}},
+		Digest: true, Errors: true,
 		Reports: []string{"json", "md", "html"}, Verify: &job.Verification{Data: job.Data{Path: data}, Force: true},
 	})
 	if err != nil {
@@ -127,7 +132,8 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 	if err != nil || p.Uploaded != a.Size() || p.Digest.String() != "mlflow://"+host+"/digits@v1" {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if p, err = registry.Push(t.Context(), ref, a, registrytest.Quick); err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
+	if p, err = registry.Push(t.Context(), ref, a, registrytest.Quick); err != nil || p.Uploaded != 0 ||
+		p.Digest.Tag != "v1" {
 		t.Fatalf("second push: %+v, %v", p, err)
 	}
 	if got := fmt.Sprint(stateOf(t, host, "digits", a)); got != registered {
@@ -135,19 +141,23 @@ func TestMLflowLoadsWhatWasPushed(t *testing.T) {
 	}
 	m := conform.LoadMLflow(t, "digits", "champion", data, "labels")
 	accuracy := res.Report.Verification.Accuracy
-	if m.Accuracy != accuracy.After || m.Run.Metrics["accuracy"] != accuracy.After || m.Run.Metrics["source_accuracy"] != *accuracy.Before {
+	if m.Accuracy != accuracy.After || m.Run.Metrics["accuracy"] != accuracy.After ||
+		m.Run.Metrics["source_accuracy"] != *accuracy.Before {
 		t.Errorf("accuracy %v, metrics %v; the report has %v", m.Accuracy, m.Run.Metrics, accuracy)
 	}
-	if !maps.Equal(m.Run.Metrics, m.Model.Metrics) || len(m.Run.Metrics) != 12 || m.Run.Metrics["file_bytes"] != float64(modelSize(a)) {
+	if !maps.Equal(m.Run.Metrics, m.Model.Metrics) || len(m.Run.Metrics) != 12 ||
+		m.Run.Metrics["file_bytes"] != float64(modelSize(a)) {
 		t.Errorf("metrics of the run %v, of the model %v", m.Run.Metrics, m.Model.Metrics)
 	}
 	if text, _ := a.Find(registry.ReportText); m.Description != registrytest.Read(t, text.Path) || m.Version != "1" {
 		t.Errorf("description %q", m.Description)
 	}
-	if file, _ := a.Model(); m.Tags["mcompress.model.sha256"] != file.SHA256 || m.Tags["mcompress.report.digest"] != res.Report.Digest || m.Run.Params["recipe"] != res.Report.Recipe.Text {
+	if file, _ := a.Model(); m.Tags["mcompress.model.sha256"] != file.SHA256 ||
+		m.Tags["mcompress.report.digest"] != res.Report.Digest || m.Run.Params["recipe"] != res.Report.Recipe.Text {
 		t.Errorf("tags %v, parameters %v", m.Tags, m.Run.Params)
 	}
-	if got, want := fmt.Sprint(m.Inputs, m.Outputs), "[map[name:input tensor-spec:map[dtype:float32 shape:[-1 1 20 20]] type:tensor]] [map[name:logits tensor-spec:map[dtype:float32 shape:[-1 10]] type:tensor]]"; got != want {
+	if got, want := fmt.Sprint(m.Inputs, m.Outputs), "[map[name:input tensor-spec:map[dtype:float32 shape:[-1 1 20 20]] "+
+		"type:tensor]] [map[name:logits tensor-spec:map[dtype:float32 shape:[-1 10]] type:tensor]]"; got != want {
 		t.Errorf("signature %s", got)
 	}
 	checkPull(t, ref, a)
@@ -191,30 +201,36 @@ func TestMLflowVersionsAndAliases(t *testing.T) {
 		t.Fatal(v, err)
 	}
 	var conflict *registry.ConflictError
-	if _, err := push("versions@champion", "two", registrytest.Quick); !errors.As(err, &conflict) || !strings.Contains(err.Error(), "version 1") {
+	if _, err := push("versions@champion", "two", registrytest.Quick); !errors.As(err, &conflict) ||
+		!strings.Contains(err.Error(), "version 1") {
 		t.Fatal(err)
 	}
 	if v, err := push("versions@challenger", "two", registrytest.Quick); v != "v2" || err != nil {
 		t.Fatal(v, err)
 	}
-	if v, err := push("versions@champion", "three", registry.Options{PlainHTTP: true, Overwrite: true}); v != "v3" || err != nil {
+	if v, err := push("versions@champion", "three", registry.Options{PlainHTTP: true, Overwrite: true}); v != "v3" ||
+		err != nil {
 		t.Fatal(v, err)
 	}
-	if ref, err := registry.Move(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/versions@challenger"), "champion", registrytest.Quick); err != nil || ref.Tag != "champion" {
+	if ref, err := registry.Move(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/versions@challenger"), "champion",
+		registrytest.Quick); err != nil || ref.Tag != "champion" {
 		t.Fatal(ref, err)
 	}
-	for text, want := range map[string]string{"versions": "v3", "versions@latest": "v3", "versions@champion": "v2", "versions@challenger": "v2", "versions@v1": "v1"} {
+	for text, want := range map[string]string{"versions": "v3", "versions@latest": "v3", "versions@champion": "v2",
+		"versions@challenger": "v2", "versions@v1": "v1"} {
 		s, err := registry.List(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/"+text), registrytest.Quick)
 		if err != nil || s.Digest.Tag != want {
 			t.Errorf("%s: %v, %v; want %s", text, s, err, want)
 		}
 	}
 	// The same content under another name is not uploaded again.
-	p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/versions-copy"), named(t, "one"), registrytest.Quick)
+	p, err := registry.Push(t.Context(), registrytest.Parse(t, "mlflow://"+host+"/versions-copy"), named(t, "one"),
+		registrytest.Quick)
 	if err != nil || p.Uploaded != 0 || p.Digest.Tag != "v1" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if got := fmt.Sprint(stateOf(t, host, "versions-copy", named(t, "one"))); got != `{[1 READY] [] [FINISHED] [LOGGED_MODEL_READY]}` {
+	if got := fmt.Sprint(stateOf(t, host, "versions-copy",
+		named(t, "one"))); got != `{[1 READY] [] [FINISHED] [LOGGED_MODEL_READY]}` {
 		t.Error(got)
 	}
 }
@@ -240,7 +256,8 @@ func TestMLflowOfExternalData(t *testing.T) {
 		Version struct{ Description string } `json:"model_version"`
 	}
 	api(t, host, http.MethodGet, "model-versions/get", fields{"name": "external", "version": "1"}, &out)
-	if n := len([]rune(out.Version.Description)); n > maxDescription || n < maxDescription-200 || !strings.HasSuffix(out.Version.Description, "é\n\n(The rest is in the artifact external.report.md.)") {
+	if n := len([]rune(out.Version.Description)); n > maxDescription || n < maxDescription-200 ||
+		!strings.HasSuffix(out.Version.Description, "é\n\n(The rest is in the artifact external.report.md.)") {
 		t.Errorf("%d characters: …%s", n, out.Version.Description[len(out.Version.Description)-100:])
 	}
 }
@@ -257,7 +274,8 @@ func TestMLflowReferences(t *testing.T) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"mlflow:h/m", "mlflow://h", "mlflow:///m", "mlflow://h/", "mlflow://h/@a", "mlflow://h/m@", "mlflow://h/m@a b", "mlflow://h/m:1", "mlflow://h/m'", "mlflow://u@h/m"} {
+	for _, text := range []string{"mlflow:h/m", "mlflow://h", "mlflow:///m", "mlflow://h/", "mlflow://h/@a",
+		"mlflow://h/m@", "mlflow://h/m@a b", "mlflow://h/m:1", "mlflow://h/m'", "mlflow://u@h/m"} {
 		if ref, err := registry.Parse(text); err == nil {
 			t.Errorf("%s: %+v", text, ref)
 		}

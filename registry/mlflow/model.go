@@ -64,7 +64,8 @@ func readFacts(a *registry.Artifact) (*reportFacts, error) {
 	defer r.Close()
 	x := &reportFacts{}
 	err = reported.Decode(r, map[string]any{
-		"digest": &x.digest, "tool": &x.tool, "recipe": &x.recipe, "source": &x.source, "totals": &x.totals, "coverage": &x.coverage, "verification": &x.verification,
+		"digest": &x.digest, "tool": &x.tool, "recipe": &x.recipe, "source": &x.source, "totals": &x.totals,
+		"coverage": &x.coverage, "verification": &x.verification,
 	})
 	if err != nil {
 		return nil, &registry.ContentError{What: f.Path, Err: err}
@@ -272,8 +273,9 @@ run_id: %[4]s
 		mlmodelName:        mlmodel,
 		manifestName:       string(p.manifest),
 		"requirements.txt": requirements,
-		"conda.yaml":       "channels:\n- conda-forge\ndependencies:\n- pip\n- pip:\n  - mlflow\n  - onnx\n  - onnxruntime\nname: mlflow-env\n",
-		"python_env.yaml":  "dependencies:\n- -r requirements.txt\n",
+		"conda.yaml": "channels:\n- conda-forge\ndependencies:\n- pip\n- pip:\n  - mlflow\n  - onnx\n" +
+			"  - onnxruntime\nname: mlflow-env\n",
+		"python_env.yaml": "dependencies:\n- -r requirements.txt\n",
 	}
 }
 
@@ -299,7 +301,8 @@ type tensorSpec struct {
 // numpyTypes are the element types that NumPy has.
 var numpyTypes = map[ir.DType]string{
 	ir.Float: "float32", ir.Double: "float64", ir.Float16: "float16", ir.Bool: "bool", ir.String: "object",
-	ir.Int8: "int8", ir.Int16: "int16", ir.Int32: "int32", ir.Int64: "int64", ir.Uint8: "uint8", ir.Uint16: "uint16", ir.Uint32: "uint32", ir.Uint64: "uint64",
+	ir.Int8: "int8", ir.Int16: "int16", ir.Int32: "int32", ir.Int64: "int64", ir.Uint8: "uint8", ir.Uint16: "uint16",
+	ir.Uint32: "uint32", ir.Uint64: "uint64",
 	ir.Complex64: "complex64", ir.Complex128: "complex128",
 }
 

@@ -283,7 +283,8 @@ func (p *pusher) fill(ctx context.Context) error {
 	if err := p.checkStored(ctx, folder); err != nil {
 		return err
 	}
-	if err := p.call(ctx, http.MethodPost, "runs/log-batch", fields{"run_id": p.runID, "metrics": p.metrics(), "params": p.params()}, nil); err != nil {
+	if err := p.call(ctx, http.MethodPost, "runs/log-batch",
+		fields{"run_id": p.runID, "metrics": p.metrics(), "params": p.params()}, nil); err != nil {
 		return err
 	}
 	if err := p.repeat(ctx, p.link); err != nil {
@@ -462,7 +463,8 @@ func (p *pusher) createVersion(ctx context.Context) (modelVersion, error) {
 		Version modelVersion `json:"model_version"`
 	}
 	err := p.create(ctx, "model-versions/create", fields{
-		"name": p.ref.Name, "source": "models:/" + info.ID, "run_id": p.runID, "model_id": info.ID, "tags": p.tags(), "description": p.description(),
+		"name": p.ref.Name, "source": "models:/" + info.ID, "run_id": p.runID, "model_id": info.ID, "tags": p.tags(),
+		"description": p.description(),
 	}, &out)
 	return out.Version, err
 }

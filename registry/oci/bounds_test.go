@@ -66,7 +66,8 @@ func TestEachRefusedRequestOfOCI(t *testing.T) {
 			if err == nil && !strings.HasPrefix(refused, "DELETE") { // an upload that is not cancelled is dropped later
 				t.Errorf("%s: request %d, %s, is refused, and that is no error", call, at, refused)
 			}
-			if err != nil && (!registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), s.host+" denies access")) {
+			if err != nil && (!registrytest.IsA[*registry.TransferError](err) ||
+				!strings.Contains(err.Error(), s.host+" denies access")) {
 				t.Errorf("%s: request %d, %s: %v", call, at, refused, err)
 			}
 			if status, _ := s.get(t, "/v2/models/m/manifests/1"); call == "push" && err != nil && status != http.StatusNotFound {
@@ -84,12 +85,15 @@ func TestWordsOfRefusals(t *testing.T) {
 		errors errcode.Errors
 		want   string
 	}{
-		{http.StatusUnauthorized, errcode.Errors{{Code: "UNAUTHORIZED", Message: "who?"}}, "h refuses the credentials, or requires some: docker login h"},
-		{http.StatusForbidden, errcode.Errors{{Code: "DENIED", Message: "because"}, {Code: "OTHER"}}, "h denies access: because"},
+		{http.StatusUnauthorized, errcode.Errors{{Code: "UNAUTHORIZED", Message: "who?"}},
+			"h refuses the credentials, or requires some: docker login h"},
+		{http.StatusForbidden, errcode.Errors{{Code: "DENIED", Message: "because"}, {Code: "OTHER"}},
+			"h denies access: because"},
 		{http.StatusForbidden, nil, "h denies access"},
 		{http.StatusMethodNotAllowed, errcode.Errors{{Code: "UNSUPPORTED"}}, "the registry is read-only: UNSUPPORTED"},
 		{http.StatusTeapot, nil, "the registry responds with status 418"},
-		{http.StatusBadRequest, errcode.Errors{{Code: "TAG_INVALID", Message: "no such form"}}, "the registry responds with status 400: no such form"},
+		{http.StatusBadRequest, errcode.Errors{{Code: "TAG_INVALID", Message: "no such form"}},
+			"the registry responds with status 400: no such form"},
 	} {
 		if got := r.status(&errcode.ErrorResponse{StatusCode: c.status, Errors: c.errors}).Error(); got != c.want {
 			t.Errorf("status %d: got %q, want %q", c.status, got, c.want)
@@ -127,10 +131,12 @@ func TestRangesOfOCI(t *testing.T) {
 		at     int64
 		want   string // empty for an error
 	}{
-		"range":         {http.StatusPartialContent, map[string]string{"Content-Range": fmt.Sprintf("bytes 2-%d/%d", f.Size-1, f.Size)}, whole[2:], 2, whole[2:]},
-		"whole":         {http.StatusOK, nil, whole, 0, whole},
-		"not a range":   {http.StatusRequestedRangeNotSatisfiable, nil, "", 0, whole},
-		"other range":   {http.StatusPartialContent, map[string]string{"Content-Range": fmt.Sprintf("bytes 3-%d/%d", f.Size-1, f.Size)}, whole[3:], 0, ""},
+		"range": {http.StatusPartialContent,
+			map[string]string{"Content-Range": fmt.Sprintf("bytes 2-%d/%d", f.Size-1, f.Size)}, whole[2:], 2, whole[2:]},
+		"whole":       {http.StatusOK, nil, whole, 0, whole},
+		"not a range": {http.StatusRequestedRangeNotSatisfiable, nil, "", 0, whole},
+		"other range": {http.StatusPartialContent,
+			map[string]string{"Content-Range": fmt.Sprintf("bytes 3-%d/%d", f.Size-1, f.Size)}, whole[3:], 0, ""},
 		"no range":      {http.StatusPartialContent, nil, whole[2:], 0, ""},
 		"shorter range": {http.StatusPartialContent, map[string]string{"Content-Range": "bytes 2-3/9"}, whole[2:4], 0, ""},
 		"shorter":       {http.StatusOK, nil, whole[1:], 0, ""},
@@ -187,10 +193,12 @@ func TestInterruptedUploads(t *testing.T) {
 		}
 		shown := int64(0)
 		meter := transfer.NewMeter(size, func(done, _ int64) { shown = done })
-		u := &upload{repository: r, f: registry.File{Size: size}, meter: meter, at: &url.URL{Scheme: "http", Host: s.host, Path: "/here"}, sent: c.before}
+		u := &upload{repository: r, f: registry.File{Size: size}, meter: meter,
+			at: &url.URL{Scheme: "http", Host: s.host, Path: "/here"}, sent: c.before}
 		u.meter.Add(c.before)
 		progressed := u.resume(t.Context())
-		if u.sent != c.sent || shown != c.done || (u.at == nil) != c.anew || u.at != nil && u.at.Path != "/next" || progressed != c.progressed {
+		if u.sent != c.sent || shown != c.done || (u.at == nil) != c.anew || u.at != nil && u.at.Path != "/next" ||
+			progressed != c.progressed {
 			t.Errorf("%s: %d bytes are sent, %d shown, to %v, progress %t", name, u.sent, shown, u.at, progressed)
 		}
 		if u.at = nil; u.resume(t.Context()) || u.sent != 0 {
@@ -204,14 +212,17 @@ func TestInterruptedUploads(t *testing.T) {
 func TestLocationsOfUploads(t *testing.T) {
 	r := &repository{ref: registry.Reference{Scheme: scheme, Host: "h:5000", Name: "m", Tag: "1"}, protocol: "https"}
 	for location, want := range map[string]string{
-		"/v2/m/uploads/1": "https://h:5000/v2/m/uploads/1", "https://h:5000/x?y=z": "https://h:5000/x?y=z", "https://h/x": "https://h:5000/x", "http://h:5000/x": "", "https://other:5000/x": "", "": "",
+		"/v2/m/uploads/1": "https://h:5000/v2/m/uploads/1", "https://h:5000/x?y=z": "https://h:5000/x?y=z",
+		"https://h/x": "https://h:5000/x", "http://h:5000/x": "", "https://other:5000/x": "", "": "",
 	} {
 		header := http.Header{}
 		if location != "" {
 			header.Set("Location", location)
 		}
-		at, err := r.location(&http.Response{Header: header, Request: &http.Request{URL: &url.URL{Scheme: "https", Host: "h:5000", Path: "/v2/m/blobs/uploads/"}}})
-		if (err == nil) != (want != "") || err == nil && at.String() != want || err != nil && !registrytest.IsA[*registry.TransferError](err) {
+		at, err := r.location(&http.Response{Header: header,
+			Request: &http.Request{URL: &url.URL{Scheme: "https", Host: "h:5000", Path: "/v2/m/blobs/uploads/"}}})
+		if (err == nil) != (want != "") || err == nil && at.String() != want ||
+			err != nil && !registrytest.IsA[*registry.TransferError](err) {
 			t.Errorf("%s: %v, %v", location, at, err)
 		}
 	}
@@ -220,13 +231,17 @@ func TestLocationsOfUploads(t *testing.T) {
 // Layers of other tools are files by their names and types; those that are not files are errors.
 func TestLayersOfOtherTools(t *testing.T) {
 	layer := func(name, mediaType string) ocispec.Descriptor {
-		return ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromString(name), Size: 5, Annotations: map[string]string{ocispec.AnnotationTitle: name}}
+		return ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromString(name), Size: 5,
+			Annotations: map[string]string{ocispec.AnnotationTitle: name}}
 	}
 	files, err := modelFiles(ocispec.Manifest{Layers: []ocispec.Descriptor{
-		layer("README.md", mediaDoc), layer("a.onnx", mediaWeight), layer("b.onnx", mediaWeight), layer("a.report.md", mediaDoc), layer("a.card.md", mediaDoc), layer("a.sig", mediaDoc), layer("doc/README.md", mediaDoc), layer("notes", mediaDoc),
+		layer("README.md", mediaDoc), layer("a.onnx", mediaWeight), layer("b.onnx", mediaWeight),
+		layer("a.report.md", mediaDoc), layer("a.card.md", mediaDoc), layer("a.sig", mediaDoc),
+		layer("doc/README.md", mediaDoc), layer("notes", mediaDoc),
 		layer("config.json", mediaSettings), layer("x", "text/plain"),
 	}})
-	if want := "card:README.md model:a.onnx data:b.onnx report-md:a.report.md card:a.card.md other:a.sig card:doc/README.md other:notes config:config.json other:x"; err != nil || registrytest.Names(files) != want {
+	if want := "card:README.md model:a.onnx data:b.onnx report-md:a.report.md card:a.card.md other:a.sig " +
+		"card:doc/README.md other:notes config:config.json other:x"; err != nil || registrytest.Names(files) != want {
 		t.Errorf("got %s, %v", registrytest.Names(files), err)
 	}
 	for want, change := range map[string]func(d *ocispec.Descriptor){
@@ -241,7 +256,8 @@ func TestLayersOfOtherTools(t *testing.T) {
 	} {
 		d := layer("f", mediaWeight)
 		change(&d)
-		if f, err := layerFile(d); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || err == nil && (f.Name != "f" || f.Size != 5 || f.SHA256 != d.Digest.Encoded()) {
+		if f, err := layerFile(d); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) ||
+			err == nil && (f.Name != "f" || f.Size != 5 || f.SHA256 != d.Digest.Encoded()) {
 			t.Errorf("%+v: %+v, %v", d, f, err)
 		}
 	}
@@ -271,7 +287,8 @@ func TestOtherReferrersAndManifests(t *testing.T) {
 	s.put(t, "models/m", "", "", []byte("x"))
 	s.put(t, "models/m", "", "", []byte("{}"))
 	refer := func(artifactType string, layers ...ocispec.Descriptor) {
-		m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: artifactType, Subject: &model, Layers: layers}
+		m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+			ArtifactType: artifactType, Subject: &model, Layers: layers}
 		m.Config = ocispec.Descriptor{MediaType: artifactType, Digest: digest.FromString("{}"), Size: 2}
 		b, err := jsonBlob(m.MediaType, m)
 		if err != nil {
@@ -282,15 +299,18 @@ func TestOtherReferrersAndManifests(t *testing.T) {
 	refer("application/other", x)
 	refer(mediaSignature, unnamed)
 	refer(mediaSignature, x, x)
-	if again, err := registry.List(t.Context(), l.Reference, registrytest.Quick); err != nil || len(again.Files) != len(l.Files) {
+	if again, err := registry.List(t.Context(), l.Reference, registrytest.Quick); err != nil ||
+		len(again.Files) != len(l.Files) {
 		t.Errorf("%s, %v", registrytest.Names(again.Files), err)
 	}
 	refer(mediaSignature, x)
-	if again, err := registry.List(t.Context(), l.Reference, registrytest.Quick); err != nil || registrytest.Names(again.Files) != registrytest.Names(l.Files)+" signature:x" {
+	if again, err := registry.List(t.Context(), l.Reference, registrytest.Quick); err != nil ||
+		registrytest.Names(again.Files) != registrytest.Names(l.Files)+" signature:x" {
 		t.Errorf("%s, %v", registrytest.Names(again.Files), err)
 	}
 	for size, want := range map[int]string{maxManifest + 1: "a manifest of", 100: "manifest: "} {
-		text := []byte(`{"schemaVersion": 2, "mediaType": "` + ocispec.MediaTypeImageManifest + `", "config": ` + `5, "x": "` + strings.Repeat("x", size) + `"}`)
+		text := []byte(`{"schemaVersion": 2, "mediaType": "` + ocispec.MediaTypeImageManifest + `", "config": ` +
+			`5, "x": "` + strings.Repeat("x", size) + `"}`)
 		s.set(func(w http.ResponseWriter, r *http.Request) bool {
 			if !strings.HasSuffix(r.URL.Path, "/manifests/1") {
 				return false
@@ -302,11 +322,13 @@ func TestOtherReferrersAndManifests(t *testing.T) {
 			}
 			return true
 		}, nil)
-		if _, err := registry.List(t.Context(), l.Reference, registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) || !strings.Contains(err.Error(), want) {
+		if _, err := registry.List(t.Context(), l.Reference,
+			registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d bytes: %.200v", size, err)
 		}
 	}
-	for in, want := range map[string]string{"a.sig a.sig": "a.sig a.012345678901.sig", "a A b": "a A.012345678901 b", "x": "x"} {
+	for in, want := range map[string]string{"a.sig a.sig": "a.sig a.012345678901.sig", "a A b": "a A.012345678901 b",
+		"x": "x"} {
 		var files []registry.File
 		for _, name := range strings.Fields(in) {
 			files = append(files, registry.File{Name: name, SHA256: "012345678901234"})
@@ -333,7 +355,8 @@ func TestConfigOfAReport(t *testing.T) {
 	} {
 		path := filepath.Join(registrytest.Written(t, map[string]string{"m.report.json": report}), "m.report.json")
 		var c modelConfig
-		err := c.describe(&registry.Artifact{Files: []registry.File{{Name: "m.report.json", Path: path, Role: registry.ReportJSON}}})
+		err := c.describe(&registry.Artifact{Files: []registry.File{{Name: "m.report.json", Path: path,
+			Role: registry.ReportJSON}}})
 		if want == "error" {
 			if !registrytest.IsA[*registry.ContentError](err) {
 				t.Errorf("%s: %v", report, err)
@@ -343,7 +366,8 @@ func TestConfigOfAReport(t *testing.T) {
 		}
 	}
 	var c modelConfig
-	if err := c.describe(&registry.Artifact{Files: []registry.File{{Path: filepath.Join(t.TempDir(), "none"), Role: registry.ReportJSON}}}); !errors.Is(err, os.ErrNotExist) {
+	if err := c.describe(&registry.Artifact{Files: []registry.File{{Path: filepath.Join(t.TempDir(), "none"),
+		Role: registry.ReportJSON}}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without the report: %v", err)
 	}
 	if err := (&packed{}).packModel(&registry.Artifact{Files: []registry.File{{Role: registry.Data}}}); err == nil {

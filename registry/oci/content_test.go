@@ -59,7 +59,8 @@ func TestOCIWrongManifests(t *testing.T) {
 	s := withReferrers(t)
 	l := pushed(t, s, registrytest.Complete(t))
 	s.set(nil, func(r *http.Response) error {
-		if strings.HasSuffix(r.Request.URL.Path, "/manifests/"+l.Digest.Digest) || strings.HasSuffix(r.Request.URL.Path, "/manifests/1") {
+		if strings.HasSuffix(r.Request.URL.Path, "/manifests/"+l.Digest.Digest) ||
+			strings.HasSuffix(r.Request.URL.Path, "/manifests/1") {
 			body, err := io.ReadAll(r.Body)
 			r.Body = io.NopCloser(bytes.NewReader(bytes.Replace(body, []byte("external_a"), []byte("external_b"), 1)))
 			return err
@@ -91,7 +92,8 @@ func TestOCIOtherDigestAfterUpload(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"), registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) {
+	if _, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"),
+		registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -104,7 +106,8 @@ func layered(t *testing.T, s *server, mediaType string, names ...string) registr
 	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest}
 	m.Config = descriptor(registry.File{Name: "config", Size: 2, SHA256: registrytest.Sum([]byte("{}"))}, mediaConfig)
 	for _, name := range names {
-		m.Layers = append(m.Layers, descriptor(registry.File{Name: name, Size: 1, SHA256: registrytest.Sum([]byte("x"))}, mediaType))
+		m.Layers = append(m.Layers, descriptor(registry.File{Name: name, Size: 1, SHA256: registrytest.Sum([]byte("x"))},
+			mediaType))
 	}
 	b, err := jsonBlob(m.MediaType, m)
 	if err != nil {
@@ -118,8 +121,10 @@ func layered(t *testing.T, s *server, mediaType string, names ...string) registr
 func TestOCIHostileNames(t *testing.T) {
 	s := withReferrers(t)
 	for _, c := range [][]string{
-		{"../x.onnx"}, {"a/../../x"}, {"/etc/x"}, {"a//b"}, {"./x"}, {"a/."}, {`..\x`}, {`a\b`}, {"C:/x"}, {"C:x"}, {`\\host\x`}, {"x.onnx:stream"},
-		{"NUL"}, {"con.onnx"}, {"a/COM1.txt"}, {"lpt¹"}, {"x."}, {"x "}, {".git/hooks/post-checkout"}, {"a/.ssh"}, {"x\x00y"}, {"x\ny"}, {"a*"}, {strings.Repeat("x", 1025)},
+		{"../x.onnx"}, {"a/../../x"}, {"/etc/x"}, {"a//b"}, {"./x"}, {"a/."}, {`..\x`}, {`a\b`}, {"C:/x"}, {"C:x"},
+		{`\\host\x`}, {"x.onnx:stream"},
+		{"NUL"}, {"con.onnx"}, {"a/COM1.txt"}, {"lpt¹"}, {"x."}, {"x "}, {".git/hooks/post-checkout"}, {"a/.ssh"}, {"x\x00y"},
+		{"x\ny"}, {"a*"}, {strings.Repeat("x", 1025)},
 		{"x.onnx", "X.onnx"}, {"x.onnx", "x.onnx"}, {"a", "a/b"}, {"A/b", "a"},
 	} {
 		l, err := registry.List(t.Context(), layered(t, s, mediaWeight, c...), registrytest.Quick)
@@ -183,12 +188,14 @@ func TestOCIForeignManifests(t *testing.T) {
 		{layered(t, s, ocispec.MediaTypeImageLayerGzip, "x"), "archives and compressed layers"},
 		{layered(t, s, mediaWeight, ""), "has no file name"},
 	} {
-		if _, err := registry.List(t.Context(), c.ref, registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) || !strings.Contains(err.Error(), c.want) {
+		if _, err := registry.List(t.Context(), c.ref, registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
 	for _, name := range []string{"models/none:1", "models/index:2"} {
-		if _, err := registry.List(t.Context(), s.ref(t, name), registrytest.Quick); !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "not found") {
+		if _, err := registry.List(t.Context(), s.ref(t, name),
+			registrytest.Quick); !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "not found") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -232,7 +239,8 @@ func TestOCIReportOfTheManifest(t *testing.T) {
 		}
 		p.referrers, p.empty = nil, nil
 		other := []byte(`{"verdict": "passed"}`)
-		if err := p.packReferrer(registry.File{Name: want.Name, Size: int64(len(other)), SHA256: registrytest.Sum(other), Role: registry.ReportJSON}); err != nil {
+		if err := p.packReferrer(registry.File{Name: want.Name, Size: int64(len(other)), SHA256: registrytest.Sum(other),
+			Role: registry.ReportJSON}); err != nil {
 			t.Fatal(err)
 		}
 		s.put(t, "models/m", "", "", other)

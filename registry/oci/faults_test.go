@@ -37,7 +37,8 @@ func pushed(t *testing.T, s *server, a *registry.Artifact) *registry.Stored {
 
 // Each request is refused once with a status that a later one may not have.
 func TestOCIRetries(t *testing.T) {
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusServiceUnavailable} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			s := withReferrers(t)
 			seen := map[string]int{}
@@ -75,8 +76,10 @@ func TestOCIGivesUp(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 		return true
 	}, nil)
-	_, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"), registry.Options{PlainHTTP: true, Backoff: time.Millisecond, Parallel: 1})
-	if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "status 502") || s.count("PATCH") != retry.Attempts {
+	_, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"),
+		registry.Options{PlainHTTP: true, Backoff: time.Millisecond, Parallel: 1})
+	if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "status 502") ||
+		s.count("PATCH") != retry.Attempts {
 		t.Errorf("%v after %d attempts", err, s.count("PATCH"))
 	}
 }
@@ -92,7 +95,9 @@ func TestOCIBrokenConnections(t *testing.T) {
 	}, nil)
 	ref := s.ref(t, "models/m:1")
 	_, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick)
-	if !registrytest.IsA[*registry.TransferError](err) || !strings.HasPrefix(err.Error(), ref.String()+": connection to "+s.host+": ") || strings.Contains(err.Error(), "uploads") {
+	if !registrytest.IsA[*registry.TransferError](err) ||
+		!strings.HasPrefix(err.Error(), ref.String()+": connection to "+s.host+": ") ||
+		strings.Contains(err.Error(), "uploads") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -147,7 +152,8 @@ func TestOCIUploadResumes(t *testing.T) {
 				resp.Body.Close()
 			}
 			panic(http.ErrAbortHandler)
-		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/uploads/"): // ggcr's registry has no status of uploads
+		// ggcr's registry has no status of uploads
+		case r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/uploads/"):
 			w.Header().Set("Location", r.URL.Path)
 			w.Header().Set("Range", fmt.Sprintf("0-%d", first-1))
 			w.WriteHeader(http.StatusNoContent)
@@ -169,12 +175,14 @@ func TestOCIUploadWhoseResponseIsLost(t *testing.T) {
 		a := registrytest.Fixture(t, "mlp")
 		a.Files = a.Files[:1]
 		s.set(nil, func(r *http.Response) error {
-			if r.Request.Method == http.MethodPut && r.Request.ContentLength == 0 && strings.Contains(r.Request.URL.Path, "/uploads/") {
+			if r.Request.Method == http.MethodPut && r.Request.ContentLength == 0 &&
+				strings.Contains(r.Request.URL.Path, "/uploads/") {
 				panic(http.ErrAbortHandler)
 			}
 			return nil
 		})
-		if p, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), a, registrytest.Quick); err != nil || p.Uploaded != p.Size || s.count("PATCH") != 1 {
+		if p, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), a, registrytest.Quick); err != nil ||
+			p.Uploaded != p.Size || s.count("PATCH") != 1 {
 			t.Errorf("%+v, %v after %v", p, err, s.requests)
 		}
 	})
@@ -289,7 +297,8 @@ func TestOCIPullInterruptedInAPart(t *testing.T) {
 	model, _ := a.Model()
 	l.Files = l.Files[:1]
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].Key()), []byte(registrytest.Read(t, model.Path)[:400_000]), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].Key()),
+		[]byte(registrytest.Read(t, model.Path)[:400_000]), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -308,9 +317,11 @@ func TestOCIPullInterruptedInAPart(t *testing.T) {
 func TestOCIWrongPartIsDropped(t *testing.T) {
 	s := withReferrers(t)
 	l := pushed(t, s, registrytest.Fixture(t, "mlp"))
-	for name, content := range map[string]string{"complete": strings.Repeat("x", int(l.Files[0].Size)), "longer": strings.Repeat("x", int(l.Files[0].Size)+1)} {
+	for name, content := range map[string]string{"complete": strings.Repeat("x", int(l.Files[0].Size)),
+		"longer": strings.Repeat("x", int(l.Files[0].Size)+1)} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].Key()), []byte(content), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, ".mcompress-resume-"+l.Files[0].Key()), []byte(content),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.Pull(t.Context(), dir, registrytest.Quick); err != nil {
@@ -374,7 +385,8 @@ func TestOCIUploadStaysOnTheHost(t *testing.T) {
 		return nil
 	})
 	_, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Fixture(t, "mlp"), registrytest.Quick)
-	if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "redirects the upload to another host") || len(other.requests) > 0 {
+	if !registrytest.IsA[*registry.TransferError](err) ||
+		!strings.Contains(err.Error(), "redirects the upload to another host") || len(other.requests) > 0 {
 		t.Errorf("got %v, and there %v", err, other.requests)
 	}
 }

@@ -25,7 +25,8 @@ func TestOCIPullOntoAFullDisk(t *testing.T) {
 	o := registrytest.Quick
 	o.Parallel = 1 // the model is first
 	_, err := l.Pull(t.Context(), dir, o)
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "mlp.onnx: ") || strings.Contains(err.Error(), "\n") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "mlp.onnx: ") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {

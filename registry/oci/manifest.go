@@ -62,7 +62,8 @@ func (b bytesBlob) reader() io.Reader { return bytes.NewReader(b.content) }
 // jsonBlob encodes a value. Equal values give equal bytes.
 func jsonBlob(mediaType string, value any) (bytesBlob, error) {
 	text, err := json.Marshal(value)
-	return bytesBlob{ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}, text}, err
+	d := ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(text), Size: int64(len(text))}
+	return bytesBlob{d, text}, err
 }
 
 // A packed is the manifests of an artifact, without a time, so that equal files give equal digests.
@@ -107,7 +108,10 @@ func (p *packed) packModel(a *registry.Artifact) (err error) {
 	if err != nil {
 		return err
 	}
-	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: mediaManifest}
+	m := ocispec.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+		ArtifactType: mediaManifest,
+	}
 	var c modelConfig
 	c.Descriptor.Name = report.Stem(model.Name)
 	c.ModelFS.Type = "layers"
@@ -137,8 +141,9 @@ func (p *packed) packReferrer(f registry.File) error {
 		return err
 	}
 	m, err := jsonBlob(ocispec.MediaTypeImageManifest, ocispec.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: config.MediaType,
-		Config: config.Descriptor, Layers: []ocispec.Descriptor{descriptor(f, config.MediaType)}, Subject: &p.manifest.Descriptor,
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
+		ArtifactType: config.MediaType, Config: config.Descriptor,
+		Layers: []ocispec.Descriptor{descriptor(f, config.MediaType)}, Subject: &p.manifest.Descriptor,
 	})
 	p.referrers, p.empty = append(p.referrers, m), append(p.empty, config)
 	return err
@@ -169,8 +174,10 @@ func layerFile(d ocispec.Descriptor) (registry.File, error) {
 		return registry.File{}, fmt.Errorf("layer %q: size %d", name, d.Size)
 	case name == "":
 		return registry.File{}, fmt.Errorf("layer %.19s has no file name (annotation %s)", d.Digest, annotationPath)
-	case strings.Contains(d.MediaType, ".tar") || strings.HasSuffix(d.MediaType, "+gzip") || strings.HasSuffix(d.MediaType, "+zstd"):
-		return registry.File{}, fmt.Errorf("layer %q: archives and compressed layers (%s) are not supported", name, d.MediaType)
+	case strings.Contains(d.MediaType, ".tar") || strings.HasSuffix(d.MediaType, "+gzip") ||
+		strings.HasSuffix(d.MediaType, "+zstd"):
+		return registry.File{}, fmt.Errorf("layer %q: archives and compressed layers (%s) are not supported",
+			name, d.MediaType)
 	}
 	return registry.File{Name: name, Size: d.Size, SHA256: d.Digest.Encoded()}, nil
 }

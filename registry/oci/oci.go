@@ -132,7 +132,8 @@ func (r *repository) failed(err error) error {
 
 // isMismatch reports whether content differs from its descriptor or the response's header.
 func isMismatch(err error) bool {
-	return errors.Is(err, content.ErrTrailingData) || errors.Is(err, content.ErrInvalidDescriptorSize) || errors.Is(err, errdef.ErrInvalidDigest) ||
+	return errors.Is(err, content.ErrTrailingData) || errors.Is(err, content.ErrInvalidDescriptorSize) ||
+		errors.Is(err, errdef.ErrInvalidDigest) ||
 		// For that oras-go has no type.
 		errors.Is(err, errdef.ErrSizeExceedsLimit) ||
 		strings.Contains(err.Error(), "mismatch")

@@ -19,7 +19,8 @@ import (
 
 // layersOf are the files of complete in the model's manifest, referrersOf those that refer to it.
 const (
-	layersOf    = "model:external.onnx data:external_a.bin data:external_b.bin config:config.json config:tokenizer.json report-md:external.report.md card:external.card.md"
+	layersOf = "model:external.onnx data:external_a.bin data:external_b.bin config:config.json config:tokenizer.json " +
+		"report-md:external.report.md card:external.card.md"
 	referrersOf = "report-json:external.report.json bom:external.cdx.json provenance:external.intoto.json signature:external.sig"
 )
 
@@ -41,7 +42,8 @@ func TestOCIOfACompleteModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l.Digest != p.Digest || (&registry.Artifact{Files: l.Files}).Size() != p.Size || !strings.HasPrefix(registrytest.Names(l.Files), layersOf+" ") || len(l.Files) != len(p.Files) {
+			if l.Digest != p.Digest || (&registry.Artifact{Files: l.Files}).Size() != p.Size ||
+				!strings.HasPrefix(registrytest.Names(l.Files), layersOf+" ") || len(l.Files) != len(p.Files) {
 				t.Errorf("listed %s, %s", l.Digest, registrytest.Names(l.Files))
 			}
 			report, _ := l.Find(registry.ReportJSON)
@@ -80,16 +82,19 @@ func TestOCIManifests(t *testing.T) {
 		_, text := s.get(t, "/v2/models/external/manifests/1")
 		m := object(t, text)
 		config := m["config"].(map[string]any)
-		if "sha256:"+registrytest.Sum(text) != p.Digest.Digest || m["artifactType"] != mediaManifest || config["mediaType"] != mediaConfig {
+		if "sha256:"+registrytest.Sum(text) != p.Digest.Digest || m["artifactType"] != mediaManifest ||
+			config["mediaType"] != mediaConfig {
 			t.Errorf("manifest: %s", text)
 		}
 		for i, l := range m["layers"].([]any) {
 			l := l.(map[string]any)
-			if f := p.Files[i]; l["digest"] != "sha256:"+f.SHA256 || l["annotations"].(map[string]any)["org.cncf.model.filepath"] != f.Name {
+			if f := p.Files[i]; l["digest"] != "sha256:"+f.SHA256 ||
+				l["annotations"].(map[string]any)["org.cncf.model.filepath"] != f.Name {
 				t.Errorf("layer of %s: %v", f.Name, l)
 			}
 		}
-		if _, text := s.get(t, fmt.Sprint("/v2/models/external/blobs/", config["digest"])); !strings.Contains(string(text), `"config":{"format":"onnx","precision":"int8","quantization":"l1, weight-int8"}`) {
+		if _, text := s.get(t, fmt.Sprint("/v2/models/external/blobs/", config["digest"])); !strings.Contains(string(text),
+			`"config":{"format":"onnx","precision":"int8","quantization":"l1, weight-int8"}`) {
 			t.Errorf("config: %s", text)
 		}
 		status, index := s.get(t, "/v2/models/external/referrers/"+p.Digest.Digest)
@@ -129,7 +134,8 @@ func TestOCISecondPushUploadsNothing(t *testing.T) {
 			}
 		}
 		other := s.ref(t, "models/external:2")
-		if p, err := registry.Push(t.Context(), other, a, registrytest.Quick); err != nil || p.Uploaded != 0 || p.Digest != first.Digest {
+		if p, err := registry.Push(t.Context(), other, a, registrytest.Quick); err != nil || p.Uploaded != 0 ||
+			p.Digest != first.Digest {
 			t.Errorf("another tag: %+v, %v", p, err)
 		}
 	})
@@ -206,7 +212,8 @@ func TestOCIMove(t *testing.T) {
 				t.Errorf("%v, %v", l, err)
 			}
 		}
-		if _, err := registry.Move(t.Context(), p.Reference, "a b", registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
+		if _, err := registry.Move(t.Context(), p.Reference, "a b",
+			registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -220,7 +227,9 @@ func TestOCIInterruptedPush(t *testing.T) {
 		o.Parallel = 1 // the order of requests is fixed
 		step := 1
 		if strings.HasSuffix(t.Name(), "distribution") { // each request syncs files
-			a.Files = slices.DeleteFunc(a.Files, func(f registry.File) bool { return f.Role != registry.Model && f.Role != registry.ReportJSON })
+			a.Files = slices.DeleteFunc(a.Files, func(f registry.File) bool {
+				return f.Role != registry.Model && f.Role != registry.ReportJSON
+			})
 			step = 3
 		}
 		for last := 1; ; last += step {

@@ -52,7 +52,8 @@ func TestOCICredentials(t *testing.T) {
 	} {
 		login(t, c.config)
 		for _, err := range []error{push(), listed(t, ref)} {
-			if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "wrong") {
+			if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), c.want) ||
+				strings.Contains(err.Error(), "wrong") {
 				t.Errorf("%s: got %v", c.config, err)
 			}
 		}
@@ -77,17 +78,20 @@ func TestOCICredentialHelper(t *testing.T) {
 	}
 	host := withPassword(t)
 	dir := t.TempDir()
-	helper := "#!/bin/sh\nread server\necho \"{\\\"ServerURL\\\": \\\"$server\\\", \\\"Username\\\": \\\"user\\\", \\\"Secret\\\": \\\"secret\\\"}\"\n"
+	helper := "#!/bin/sh\nread server\necho \"{\\\"ServerURL\\\": \\\"$server\\\", \\\"Username\\\": \\\"user\\\", " +
+		"\\\"Secret\\\": \\\"secret\\\"}\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "docker-credential-test"), []byte(helper), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	login(t, fmt.Sprintf(`{"credHelpers": {%q: "test"}}`, host))
-	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "oci://"+host+"/models/m:1"), registrytest.Fixture(t, "mlp"), registrytest.Quick); err != nil {
+	if _, err := registry.Push(t.Context(), registrytest.Parse(t, "oci://"+host+"/models/m:1"),
+		registrytest.Fixture(t, "mlp"), registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
 	login(t, fmt.Sprintf(`{"credHelpers": {%q: "absent"}}`, host))
-	if err := listed(t, registrytest.Parse(t, "oci://"+host+"/models/m:1")); err == nil || !strings.Contains(err.Error(), "docker-credential-absent") {
+	if err := listed(t, registrytest.Parse(t, "oci://"+host+"/models/m:1")); err == nil ||
+		!strings.Contains(err.Error(), "docker-credential-absent") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -103,7 +107,8 @@ func TestOCIReadOnly(t *testing.T) {
 	if _, err := registry.Push(t.Context(), full, registrytest.Fixture(t, "mlp"), registrytest.Quick); err != nil {
 		t.Fatal(err)
 	}
-	ref := registrytest.Parse(t, "oci://"+conform.Distribution(t, root, "  maintenance: {readonly: {enabled: true}}\n")+"/models/m:2")
+	ref := registrytest.Parse(t, "oci://"+conform.Distribution(t, root,
+		"  maintenance: {readonly: {enabled: true}}\n")+"/models/m:2")
 	_, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick)
 	for _, err := range []error{err, registry.Check(t.Context(), ref, registrytest.Quick)} {
 		if !registrytest.IsA[*registry.TransferError](err) || !strings.Contains(err.Error(), "the registry is read-only") {
@@ -130,7 +135,8 @@ func TestPushRequiresATag(t *testing.T) {
 	if err := registry.Check(t.Context(), ref, registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"), registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
+	if _, err := registry.Push(t.Context(), ref, registrytest.Fixture(t, "mlp"),
+		registrytest.Quick); !registrytest.IsA[*registry.ReferenceError](err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -156,7 +162,8 @@ func TestOCITokens(t *testing.T) {
 		if uses++; r.Header.Get("Authorization") == fmt.Sprintf("Bearer %d", issued) && uses <= 5 {
 			return false
 		}
-		w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="http://%s/token",service="test",scope="repository:models/m:pull,push"`, s.host))
+		w.Header().Set("WWW-Authenticate",
+			fmt.Sprintf(`Bearer realm="http://%s/token",service="test",scope="repository:models/m:pull,push"`, s.host))
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	}, nil)

@@ -51,12 +51,13 @@ type DType struct {
 
 // A Tensor is one initializer or Constant node.
 type Tensor struct {
-	Name        string   `json:"name"`
-	Scope       string   `json:"scope"` // its subgraph or function
-	DType       string   `json:"dtype"`
-	Shape       []int64  `json:"shape"`
-	Bytes       int64    `json:"bytes"`
-	Consumers   []string `json:"consumers"`              // operator and node name, through Transpose, Reshape and other views
+	Name  string  `json:"name"`
+	Scope string  `json:"scope"` // its subgraph or function
+	DType string  `json:"dtype"`
+	Shape []int64 `json:"shape"`
+	Bytes int64   `json:"bytes"`
+	// operator and node name, through Transpose, Reshape and other views
+	Consumers   []string `json:"consumers"`
 	Module      string   `json:"module,omitempty"`       // path of the module that it is part of
 	DuplicateOf string   `json:"duplicate_of,omitempty"` // an earlier tensor of the same scope, type, shape and bytes
 	Sparsity    *float64 `json:"sparsity,omitempty"`     // fraction of elements that are zero

@@ -4,16 +4,18 @@ import "github.com/mcompress/mcompress/report/inspection"
 
 // A Plan is the memory of a model. Its fields are in the order of the JSON form. All sizes are bytes.
 type Plan struct {
-	Weights   Weights   `json:"weights"`             // as the model stores them
-	Held      *Weights  `json:"held,omitempty"`      // in a run: after constant folding and dead code elimination; nil if Unplanned is set
-	ORT       int64     `json:"ort_bytes"`           // weights once ONNX Runtime has loaded the model
-	Unplanned string    `json:"unplanned,omitempty"` // why there are only weights: an unsupported operator, or an input without type
-	Workers   int       `json:"workers"`             // number of worker threads, on which scratch memory depends
-	Fixed     bool      `json:"batch_fixed"`         // the batch axis is static
-	Runs      []*Run    `json:"runs"`                // one for each batch
-	Budget    *Budget   `json:"budget,omitempty"`    // nil without a budget
-	Layout    *Layout   `json:"layout,omitempty"`    // nil if it was not requested
-	Measured  *Measured `json:"measured,omitempty"`  // of the last run; nil if it was not requested
+	Weights Weights `json:"weights"` // as the model stores them
+	// in a run: after constant folding and dead code elimination; nil if Unplanned is set
+	Held *Weights `json:"held,omitempty"`
+	ORT  int64    `json:"ort_bytes"` // weights once ONNX Runtime has loaded the model
+	// why there are only weights: an unsupported operator, or an input without type
+	Unplanned string    `json:"unplanned,omitempty"`
+	Workers   int       `json:"workers"`            // number of worker threads, on which scratch memory depends
+	Fixed     bool      `json:"batch_fixed"`        // the batch axis is static
+	Runs      []*Run    `json:"runs"`               // one for each batch
+	Budget    *Budget   `json:"budget,omitempty"`   // nil without a budget
+	Layout    *Layout   `json:"layout,omitempty"`   // nil if it was not requested
+	Measured  *Measured `json:"measured,omitempty"` // of the last run; nil if it was not requested
 }
 
 // Weights are constants by element type.

@@ -11,12 +11,15 @@ type Errors struct {
 	Cosine *float64 `json:"cosine,omitempty"`  // of the angle between both as vectors
 	Max    *float64 `json:"max_abs,omitempty"` // largest |source-result|
 
-	Elements        int64 `json:"elements"`
-	NonFinite       int64 `json:"non_finite,omitempty"`        // that are NaN or infinite in one model and not the same in the other
-	SourceNonFinite int64 `json:"source_non_finite,omitempty"` // that are NaN or infinite in the source: no ratio can count them
+	Elements int64 `json:"elements"`
+	// that are NaN or infinite in one model and not the same in the other
+	NonFinite int64 `json:"non_finite,omitempty"`
+	// that are NaN or infinite in the source: no ratio can count them
+	SourceNonFinite int64 `json:"source_non_finite,omitempty"`
 
-	Lost      int64   `json:"lost,omitempty"` // that are NaN or infinite, and finite in the source
-	Deviation float64 `json:"-"`              // relative standard error of the noise-to-signal ratio over runs; 0 for a single run
+	Lost int64 `json:"lost,omitempty"` // that are NaN or infinite, and finite in the source
+	// relative standard error of the noise-to-signal ratio over runs; 0 for a single run
+	Deviation float64 `json:"-"`
 }
 
 // DB is the SQNR in decibels with its limits: +Inf where all elements are equal, -Inf without

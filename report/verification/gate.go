@@ -82,7 +82,8 @@ func (r *Result) accuracyDrop() (float64, string) {
 }
 
 // NothingCorrect is why an accuracy of 0 % is no reference: no model can be worse.
-const NothingCorrect = "the first model classifies no sample correctly: check that labels are the numbers of its classes, from 0, and the preprocessing"
+const NothingCorrect = "the first model classifies no sample correctly: check that labels are the numbers of its " +
+	"classes, from 0, and the preprocessing"
 
 func (r *Result) metricDrop() (float64, string) {
 	switch {

@@ -75,22 +75,26 @@ func TestAccuracyDropIsRounded(t *testing.T) {
 // No model can be worse than one that is always wrong, so a gate on its drop would always hold.
 func TestNothingCorrectIsNoReference(t *testing.T) {
 	for _, r := range []*Result{
-		{Accuracy: &Accuracy{Before: num(0), After: 0}}, {Accuracy: &Accuracy{Before: num(0), After: 0.5}}, {Unmeasured: "label 3"},
+		{Accuracy: &Accuracy{Before: num(0), After: 0}}, {Accuracy: &Accuracy{Before: num(0), After: 0.5}},
+		{Unmeasured: "label 3"},
 	} {
 		if v, why := valueOf(t, r, "max-accuracy-drop"); !math.IsNaN(v) || !strings.Contains(why, "label") {
 			t.Errorf("%+v: got %v, %q", r.Accuracy, v, why)
 		}
 	}
-	if v, why := valueOf(t, &Result{Metric: &Metric{Name: "f1", Before: num(0), After: num(0), HigherIsBetter: true}}, "max-metric-drop"); !math.IsNaN(v) || !strings.Contains(why, "f1 is 0") {
+	if v, why := valueOf(t, &Result{Metric: &Metric{Name: "f1", Before: num(0), After: num(0), HigherIsBetter: true}},
+		"max-metric-drop"); !math.IsNaN(v) || !strings.Contains(why, "f1 is 0") {
 		t.Errorf("got %v, %q", v, why)
 	}
 }
 
 func TestMetricDropOfUndefinedMetricsHasAReason(t *testing.T) {
-	if v, why := valueOf(t, &Result{Metric: &Metric{Name: "cer", Before: num(0.1), After: num(0.125)}}, "max-metric-drop"); v != 0.025 || why != "" {
+	if v, why := valueOf(t, &Result{Metric: &Metric{Name: "cer", Before: num(0.1), After: num(0.125)}},
+		"max-metric-drop"); v != 0.025 || why != "" {
 		t.Errorf("got %v, %q", v, why)
 	}
-	for _, r := range []*Result{{}, {Metric: &Metric{Name: "f1", After: num(1), Single: true}}, {Metric: &Metric{Name: "spearman", Before: num(1)}}} {
+	for _, r := range []*Result{{}, {Metric: &Metric{Name: "f1", After: num(1), Single: true}},
+		{Metric: &Metric{Name: "spearman", Before: num(1)}}} {
 		if v, why := valueOf(t, r, "max-metric-drop"); !math.IsNaN(v) || why == "" {
 			t.Errorf("%+v: got %v, %q", r.Metric, v, why)
 		}
@@ -98,7 +102,8 @@ func TestMetricDropOfUndefinedMetricsHasAReason(t *testing.T) {
 }
 
 func TestLatencyRatio(t *testing.T) {
-	if v, why := valueOf(t, &Result{Latency: &Latency{Before: 0.5, After: 0.75, Runs: 9}}, "max-latency-ratio"); v != 1.5 || why != "" {
+	if v, why := valueOf(t, &Result{Latency: &Latency{Before: 0.5, After: 0.75, Runs: 9}},
+		"max-latency-ratio"); v != 1.5 || why != "" {
 		t.Errorf("got %v, %q", v, why)
 	}
 	if v, why := valueOf(t, &Result{}, "max-latency-ratio"); !math.IsNaN(v) || why == "" {

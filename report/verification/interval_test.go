@@ -22,7 +22,8 @@ func TestPairedInterval(t *testing.T) {
 func TestCoverageOfPairedIntervals(t *testing.T) {
 	const n = 40
 	factorial := func(k int) float64 { l, _ := math.Lgamma(float64(k + 1)); return l }
-	for _, p := range [][4]float64{{0.9, 0.05, 0.02, 0.03}, {0.6, 0.1, 0.1, 0.2}, {0.97, 0.01, 0.01, 0.01}, {0.3, 0.3, 0.05, 0.35}} {
+	for _, p := range [][4]float64{{0.9, 0.05, 0.02, 0.03}, {0.6, 0.1, 0.1, 0.2}, {0.97, 0.01, 0.01, 0.01},
+		{0.3, 0.3, 0.05, 0.35}} {
 		covered := 0.0
 		for both := range n + 1 {
 			for lost := range n + 1 - both {

@@ -19,21 +19,24 @@ type Result struct {
 	Layers     []Layer `json:"layers,omitempty"` // in the order of the first model's nodes
 
 	Activations *Activations `json:"activation_bytes,omitempty"`
-	Weights     *Weights     `json:"weight_bytes,omitempty"` // nil unless the embedded engine ran the models, with all weights in memory
-	Latency     *Latency     `json:"latency,omitempty"`      // nil unless a gate requires it
-	Notes       []string     `json:"notes,omitempty"`        // on bounds of the comparison
+	// nil unless the embedded engine ran the models, with all weights in memory
+	Weights *Weights `json:"weight_bytes,omitempty"`
+	Latency *Latency `json:"latency,omitempty"` // nil unless a gate requires it
+	Notes   []string `json:"notes,omitempty"`   // on bounds of the comparison
 }
 
 // Data describes the samples. Random inputs follow from the seed.
 type Data struct {
-	Name      string   `json:"name,omitempty"`   // of the file or folder of the samples; empty for random inputs
-	SHA256    string   `json:"sha256,omitempty"` // of the file, or of the list of the files of a folder as sha256sum prints it
-	Labels    *File    `json:"labels,omitempty"` // the file of the labels, where they are in another one
-	Samples   int      `json:"samples"`          // on which the models were run
-	Batch     int      `json:"batch"`            // samples in a run
-	Generated bool     `json:"generated,omitempty"`
-	Seed      uint64   `json:"seed,omitempty"`
-	Uses      []string `json:"used_for,omitempty"` // what the same file, or a part of it, was also used for: calibration, search, training, validation; sorted
+	Name string `json:"name,omitempty"` // of the file or folder of the samples; empty for random inputs
+	// of the file, or of the list of the files of a folder as sha256sum prints it
+	SHA256    string `json:"sha256,omitempty"`
+	Labels    *File  `json:"labels,omitempty"` // the file of the labels, where they are in another one
+	Samples   int    `json:"samples"`          // on which the models were run
+	Batch     int    `json:"batch"`            // samples in a run
+	Generated bool   `json:"generated,omitempty"`
+	Seed      uint64 `json:"seed,omitempty"`
+	// what the same file, or a part of it, was also used for: calibration, search, training, validation; sorted
+	Uses []string `json:"used_for,omitempty"`
 }
 
 // A File is a file that is read besides the samples.
@@ -77,7 +80,8 @@ type Metric struct {
 	Before         *float64 `json:"before,omitempty"` // absent where it is undefined
 	After          *float64 `json:"after,omitempty"`  // absent where it is undefined
 	HigherIsBetter bool     `json:"higher_is_better"`
-	Error          *float64 `json:"standard_error,omitempty"` // of the difference, over samples; absent where it is unknown
+	// of the difference, over samples; absent where it is unknown
+	Error *float64 `json:"standard_error,omitempty"`
 
 	Single bool `json:"-"` // of one model
 }

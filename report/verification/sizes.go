@@ -9,12 +9,13 @@ import (
 // leaves, and differs between the models in some runs. Its elements have no counterpart in the other model then, so
 // that no error or agreement of all of them exists.
 type Sizes struct {
-	Runs   int    `json:"runs"`   // in which the size differs
-	Of     int    `json:"of"`     // all runs
-	First  string `json:"first"`  // the types in the first of them, as "float[1,75,64] → float[1,76,64]"
-	Before int64  `json:"before"` // rows of the first model in the runs in which the size differs: positions on the axis that differs
-	After  int64  `json:"after"`  // of the second model
-	Scores bool   `json:"scores"` // its rows count for the agreement of both models
+	Runs  int    `json:"runs"`  // in which the size differs
+	Of    int    `json:"of"`    // all runs
+	First string `json:"first"` // the types in the first of them, as "float[1,75,64] → float[1,76,64]"
+	// rows of the first model in the runs in which the size differs: positions on the axis that differs
+	Before int64 `json:"before"`
+	After  int64 `json:"after"`  // of the second model
+	Scores bool  `json:"scores"` // its rows count for the agreement of both models
 
 	// Common are the errors of floats in runs of equal size, and of the first rows in others, as many as both models
 	// have. They are no measure of accuracy, as a row that is missing shifts those after it.

@@ -11,9 +11,11 @@ func TestOutputText(t *testing.T) {
 		o    Output
 		want string
 	}{
-		{Output{Errors: &Errors{SQNR: num(41.7), Cosine: num(0.999967), Max: num(0.16), Elements: 1}, Agreement: num(1)}, "SQNR 41.7 dB · cosine 0.99997 · max abs error 0.16 · top-1 agreement 100 %"},
+		{Output{Errors: &Errors{SQNR: num(41.7), Cosine: num(0.999967), Max: num(0.16), Elements: 1}, Agreement: num(1)},
+			"SQNR 41.7 dB · cosine 0.99997 · max abs error 0.16 · top-1 agreement 100 %"},
 		{Output{Errors: &Errors{Exact: true, Cosine: num(1), Max: num(0), Elements: 1}}, "identical"},
-		{Output{Errors: &Errors{NonFinite: 2, Elements: 3, Max: num(0.5)}}, "SQNR not finite · NaN or infinite: 2 of 3 elements differ · max abs error 0.5"},
+		{Output{Errors: &Errors{NonFinite: 2, Elements: 3, Max: num(0.5)}},
+			"SQNR not finite · NaN or infinite: 2 of 3 elements differ · max abs error 0.5"},
 		{Output{Agreement: num(0.5)}, "equal elements 50 %"},
 	} {
 		if got := c.o.Text(); got != c.want {
@@ -52,7 +54,8 @@ func TestMetricText(t *testing.T) {
 		want string
 		drop float64
 	}{
-		{Metric{Before: num(0.9), After: num(0.85), HigherIsBetter: true, Error: num(0.0123)}, "0.9 → 0.85 (worse by 0.05, standard error 0.012)", 0.05},
+		{Metric{Before: num(0.9), After: num(0.85), HigherIsBetter: true, Error: num(0.0123)},
+			"0.9 → 0.85 (worse by 0.05, standard error 0.012)", 0.05},
 		{Metric{Before: num(21.5), After: num(21.25)}, "21.5 → 21.25 (better by 0.25)", -0.25},
 		{Metric{Before: num(1), After: num(1)}, "1 → 1 (no change)", 0},
 		{Metric{Before: num(1)}, "1 → undefined", math.NaN()},

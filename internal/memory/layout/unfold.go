@@ -35,7 +35,9 @@ func (w *Window) unfold() (channelsFirst, channelsLast Unfolding, err error) {
 	kernel, size := product(w.KernelShape...), product(w.Size...)
 	bytes := product(2, w.Batch, w.Channels, kernel, size, w.ElemBytes)
 	if bytes < 0 {
-		return Unfolding{}, Unfolding{}, fmt.Errorf("the patches of %d channels, kernel %v and output %v are too large to count", w.Channels, w.KernelShape, w.Size)
+		return Unfolding{}, Unfolding{},
+			fmt.Errorf("the patches of %d channels, kernel %v and output %v are too large to count",
+				w.Channels, w.KernelShape, w.Size)
 	}
 	if bytes == 0 {
 		return Unfolding{}, Unfolding{}, nil

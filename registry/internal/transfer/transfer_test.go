@@ -72,7 +72,9 @@ func TestRedirectsOfRegistries(t *testing.T) {
 		before   int
 		want     bool
 	}{
-		{"https://a/x", "https://b/y", 1, true}, {"http://a/x", "http://b/y", 1, true}, {"http://a/x", "https://b/y", 1, true}, {"https://a/x", "http://a/y", 1, false}, {"https://a/x", "https://b/y", 9, true}, {"https://a/x", "https://b/y", 10, false},
+		{"https://a/x", "https://b/y", 1, true}, {"http://a/x", "http://b/y", 1, true},
+		{"http://a/x", "https://b/y", 1, true}, {"https://a/x", "http://a/y", 1, false},
+		{"https://a/x", "https://b/y", 9, true}, {"https://a/x", "https://b/y", 10, false},
 	} {
 		request := func(text string) *http.Request {
 			u, err := url.Parse(text)
@@ -81,7 +83,8 @@ func TestRedirectsOfRegistries(t *testing.T) {
 			}
 			return &http.Request{URL: u}
 		}
-		if err := checkRedirect(request(c.to), slices.Repeat([]*http.Request{request(c.from)}, c.before)); (err == nil) != c.want {
+		if err := checkRedirect(request(c.to),
+			slices.Repeat([]*http.Request{request(c.from)}, c.before)); (err == nil) != c.want {
 			t.Errorf("%s to %s after %d: %v", c.from, c.to, c.before, err)
 		}
 	}
@@ -89,8 +92,10 @@ func TestRedirectsOfRegistries(t *testing.T) {
 
 func TestLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
-		"localhost": true, "localhost:5000": true, "LOCALHOST": true, "a.localhost:1": true, "127.0.0.1": true, "127.1.2.3:80": true, "[::1]:5000": true,
-		"10.0.0.1": false, "localhost.example.com": false, "127.0.0.1.example.com:80": false, "example.com": false, "[2001:db8::1]:5000": false, "0.0.0.0": false,
+		"localhost": true, "localhost:5000": true, "LOCALHOST": true, "a.localhost:1": true, "127.0.0.1": true,
+		"127.1.2.3:80": true, "[::1]:5000": true,
+		"10.0.0.1": false, "localhost.example.com": false, "127.0.0.1.example.com:80": false, "example.com": false,
+		"[2001:db8::1]:5000": false, "0.0.0.0": false,
 	} {
 		if got := isLoopback(host); got != want {
 			t.Errorf("%s: got %v", host, got)

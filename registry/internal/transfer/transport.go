@@ -19,10 +19,10 @@ import (
 // gigabytes elsewhere.
 const headerTimeout = 5 * time.Minute
 
-// Client returns an HTTP client that repeats requests as package retry defines, the second attempt after the wait first,
-// 0 for that of package retry; insecure accepts any certificate. Requests of a step that is repeated as a whole, those
-// with PATCH, which continue an upload, and bodies without GetBody are sent once. A redirect from HTTPS to HTTP is
-// refused.
+// Client returns an HTTP client that repeats requests as package retry defines, the second attempt after the wait
+// first, 0 for that of package retry; insecure accepts any certificate. Requests of a step that is repeated as a whole,
+// those with PATCH, which continue an upload, and bodies without GetBody are sent once. A redirect from HTTPS to HTTP
+// is refused.
 func Client(insecure bool, first time.Duration) *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = headerTimeout
