@@ -83,7 +83,8 @@ func (u *accumulatedUpdate) open(ctx context.Context, o engine.Options) error {
 func (b *graphBuilder) updateGraph(params []*parameter) *updateGraph {
 	graph := grad.NewBuilder()
 	o := newOptimizerGraph(b.settings, graph)
-	g := &updateGraph{runnable: runnable{model: graph.Model}, feeds: o.feeds, params: params, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
+	g := &updateGraph{runnable: runnable{model: graph.Model}, feeds: o.feeds, params: params, hyper: o.hyper.Name,
+		hyperNoDecay: o.hyperNoDecay.Name}
 	for _, p := range params {
 		sum := graph.Input(p.name+".sum", ir.Float, p.array.Shape...)
 		o.feeds[sum.Name] = p.gradSum
@@ -98,7 +99,8 @@ func (b *graphBuilder) updateGraph(params []*parameter) *updateGraph {
 func (b *graphBuilder) normGraph() *updateGraph {
 	graph := grad.NewBuilder()
 	o := newOptimizerGraph(b.settings, graph)
-	g := &updateGraph{runnable: runnable{model: graph.Model}, feeds: o.feeds, hyper: o.hyper.Name, hyperNoDecay: o.hyperNoDecay.Name}
+	g := &updateGraph{runnable: runnable{model: graph.Model}, feeds: o.feeds, hyper: o.hyper.Name,
+		hyperNoDecay: o.hyperNoDecay.Name}
 	var sums []*ir.Value
 	for _, p := range b.params.weights {
 		sum := graph.Input(p.name+".sum", ir.Float, p.array.Shape...)

@@ -35,7 +35,8 @@ func augmented(t *testing.T, item string, x *ir.Array, layout dataset.Layout, nu
 	}
 	y := &ir.Array{DType: x.DType, Shape: x.Shape, Data: bytes.Clone(x.Data)}
 	a := &augmenter{input: "x", image: m, seed: 1, all: []augmentation{f}}
-	if err := a.from(number, int(x.Shape[0]))(&dataset.Batch{Inputs: map[string]*ir.Array{"x": y}, N: int(x.Shape[0])}); err != nil {
+	if err := a.from(number, int(x.Shape[0]))(&dataset.Batch{Inputs: map[string]*ir.Array{"x": y},
+		N: int(x.Shape[0])}); err != nil {
 		t.Fatal(err)
 	}
 	return y
@@ -107,7 +108,8 @@ func TestFlip(t *testing.T) {
 			}
 			flipped++
 			for at := range 40 {
-				if c, row, column := at/20, at/4%5, at%4; pixel(y, layout, i, c, row, column) != pixel(x, layout, i, c, row, 3-column) {
+				if c, row, column := at/20, at/4%5, at%4; pixel(y, layout, i, c, row, column) != pixel(x, layout, i, c,
+					row, 3-column) {
 					t.Fatalf("%s: sample %d is neither unchanged nor mirrored", layout, i)
 				}
 			}
@@ -139,7 +141,8 @@ func TestLoadersDoNotChangeTraining(t *testing.T) {
 	path := flattened(t, 60)
 	run := func(o ...string) map[string][]byte {
 		m := network(1, 9, 12, classes)
-		if _, err := tune(t, m, 2, append(o, "data", path, "labels", "label", "epochs", "2", "batch", "8", "accumulate", "2")...); err != nil {
+		if _, err := tune(t, m, 2, append(o, "data", path, "labels", "label", "epochs", "2", "batch", "8", "accumulate",
+			"2")...); err != nil {
 			t.Fatal(err)
 		}
 		return weights(t, m)
@@ -177,7 +180,8 @@ func TestAugmentErrors(t *testing.T) {
 		}
 	}
 	for _, spec := range []ir.Spec{
-		{DType: ir.Float, Shape: []int64{4}}, {DType: ir.Int64, Shape: []int64{4, 36}}, {DType: ir.Float, Shape: []int64{4, 35}}, {DType: ir.String, Shape: []int64{4, 36}},
+		{DType: ir.Float, Shape: []int64{4}}, {DType: ir.Int64, Shape: []int64{4, 36}},
+		{DType: ir.Float, Shape: []int64{4, 35}}, {DType: ir.String, Shape: []int64{4, 36}},
 	} {
 		if _, err := imageOf(spec, dataset.UnknownLayout); err == nil {
 			t.Errorf("%s is accepted as images", spec)

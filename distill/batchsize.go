@@ -32,7 +32,8 @@ func (l *loader) supportsDynamicBatch(ctx context.Context) (bool, error) {
 
 // runsProbeBatch reports whether the first axis of all outputs is a multiple of the number of samples.
 func (l *loader) runsProbeBatch(ctx context.Context, change func(*grad.Tape) error) bool {
-	tape, err := grad.New(ctx, l.model, grad.Options{Inputs: l.specs(probeBatch), Train: l.params.trainable, Change: change})
+	tape, err := grad.New(ctx, l.model, grad.Options{Inputs: l.specs(probeBatch), Train: l.params.trainable,
+		Change: change})
 	if err != nil {
 		return false
 	}
@@ -75,7 +76,8 @@ func (l *loader) reshapeRewrite(ctx context.Context) func(*grad.Tape) error {
 
 // sameAsSingle compares the rewritten model on a batch with the model on each sample.
 func (l *loader) sameAsSingle(ctx context.Context) (bool, error) {
-	tape, err := grad.New(ctx, l.model, grad.Options{Inputs: l.specs(probeBatch), Train: none, Change: l.reshapeRewrite(ctx), Bare: true})
+	tape, err := grad.New(ctx, l.model, grad.Options{Inputs: l.specs(probeBatch), Train: none,
+		Change: l.reshapeRewrite(ctx), Bare: true})
 	if err != nil {
 		return false, nil
 	}

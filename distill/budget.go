@@ -18,7 +18,8 @@ type BudgetError struct {
 func (e *BudgetError) Error() string {
 	smallest := fmt.Sprintf("%dMiB", e.Smallest>>20)
 	ways := append([]string{"--memory-budget " + smallest}, e.Hints...)
-	return fmt.Sprintf("--memory-budget %s: the process needs at least %s; use %s", humanize.IBytes(uint64(e.Budget)), smallest, strings.Join(ways, " or "))
+	return fmt.Sprintf("--memory-budget %s: the process needs at least %s; use %s", humanize.IBytes(uint64(e.Budget)),
+		smallest, strings.Join(ways, " or "))
 }
 
 // budgetError is the error of a budget that no layout fits into.
@@ -39,7 +40,8 @@ func (pl *planner) budgetError(given *layout) error {
 
 // halves reports whether the batch size is halved if no layout fits.
 func (pl *planner) halves(p *layout) bool {
-	return pl.settings.OnOOM == "halve" && p.batch/2 > 0 && (pl.loader.fixedBatch == 0 || p.batch/2%pl.loader.fixedBatch == 0)
+	return pl.settings.OnOOM == "halve" && p.batch/2 > 0 &&
+		(pl.loader.fixedBatch == 0 || p.batch/2%pl.loader.fixedBatch == 0)
 }
 
 // half returns a layout with half of the batch size.

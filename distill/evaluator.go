@@ -50,14 +50,16 @@ func (b *graphBuilder) evaluatorOf(ctx context.Context, samples []int, batch int
 	if len(samples) == 0 {
 		return nil, nil
 	}
-	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()}, batch: min(batch, len(samples)), measure: b.measure}
+	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()},
+		batch: min(batch, len(samples)), measure: b.measure}
 	whole := len(samples) / e.batch * e.batch
 	e.samples = samples[:whole]
 	if e.rest, err = b.evaluatorOf(ctx, samples[whole:], batch); err != nil {
 		return nil, err
 	}
 	tape, err := grad.New(ctx, b.model, grad.Options{
-		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step), Append: b.features.ofStudent(),
+		Inputs: b.loader.specs(e.batch), Train: b.params.trainable, Change: b.evaluationChange(ctx, e.step),
+		Append: b.features.ofStudent(),
 	})
 	if err != nil {
 		return nil, err
@@ -127,7 +129,8 @@ func (e *evaluator) run(ctx context.Context, l *loader, ts *teachers) (v evaluat
 	}
 	for k, sum := range t.sums {
 		if t.counts[k] == 0 {
-			return v, e.step.targets[k].errUncounted(fmt.Sprintf("the %d samples of the validation set", len(l.validation)), "use another --validate or --seed")
+			return v, e.step.targets[k].errUncounted(fmt.Sprintf("the %d samples of the validation set", len(l.validation)),
+				"use another --validate or --seed")
 		}
 		v.loss += sum / t.counts[k]
 	}

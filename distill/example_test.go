@@ -23,7 +23,8 @@ func ExampleFineTune() {
 // Train a student on the outputs of the teacher fixtures/cnn.onnx.
 func ExampleDistill() {
 	res := runSteps("../fixtures/mlp.onnx", distill.Distill{
-		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Teacher: []string{"../fixtures/cnn.onnx"}, Steps: 4, Temperature: 2,
+		Samples: pass.Samples{Path: "../fixtures/digits_test.npz"}, Teacher: []string{"../fixtures/cnn.onnx"}, Steps: 4,
+		Temperature: 2,
 	})
 	fmt.Println(res.Trainings[0].Method)
 	// Output: distill

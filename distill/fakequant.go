@@ -41,7 +41,9 @@ func newFakeQuant(s *pass.Step, o *settings) (*fakeQuant, error) {
 		if step.Method().Name != method || step.Method().Stage != pass.Quantize {
 			continue
 		}
-		if slices.ContainsFunc(pass.Values(step), func(o pass.Option) bool { return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq") }) {
+		if slices.ContainsFunc(pass.Values(step), func(o pass.Option) bool {
+			return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq")
+		}) {
 			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", method)
 		}
 		return &fakeQuant{
@@ -54,10 +56,12 @@ func newFakeQuant(s *pass.Step, o *settings) (*fakeQuant, error) {
 
 // observe runs the quantization step on m, a copy of the trained model, and records how it quantizes weights and
 // activations. params are the parameters by their names in m.
-func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, params map[string]*parameter) (err error) {
+func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model,
+	params map[string]*parameter) (err error) {
 	e := ir.NewEval(env.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
-	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits, Precheck: !f.dryRun, DryRun: f.dryRun, NoTrials: true}}
+	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits,
+		Precheck: !f.dryRun, DryRun: f.dryRun, NoTrials: true}}
 	res, err := pass.Run(ctx, s.Model, s.Eval, s.Env, []pass.Options{f.step})
 	if err != nil {
 		return err
@@ -70,7 +74,8 @@ func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model, 
 
 // observeWeights records the lazy tensors of dequantized weights. A weight that was quantized before and no longer is,
 // is kept in float.
-func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.Row, params map[string]*parameter) error {
+func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.Row,
+	params map[string]*parameter) error {
 	for _, w := range f.weights {
 		w.tensor = nil
 	}
@@ -145,7 +150,9 @@ func (f *fakeQuant) quantizeWeights(ctx context.Context, env *environment, param
 		}
 	}
 	s := &pass.Step{Env: pass.Environment{Workers: env.workers}}
-	return pass.Parallel(ctx, s.Env.Workers, len(list), func(ctx context.Context, i int) error { return list[i].quantize(ctx, e) })
+	return pass.Parallel(ctx, s.Env.Workers, len(list), func(ctx context.Context, i int) error {
+		return list[i].quantize(ctx, e)
+	})
 }
 
 func (w *fakeQuantWeight) quantize(ctx context.Context, e *ir.Eval) error {

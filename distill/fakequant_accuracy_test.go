@@ -22,11 +22,13 @@ func TestQATAccuracy(t *testing.T) {
 	w, data := conform.Start(t), samples(t, 300)
 	static := fmt.Sprintf("static-int8 no-bias-correction calibrate=32 labels=label data=%s", data)
 	for _, text := range []string{
-		"weight-int2 block=16", "weight-int4 symmetric", "weight-int4 per-channel algo=hqq", "weight-int8 block=32 asymmetric", "palette entries=4", "dynamic-int8", static,
+		"weight-int2 block=16", "weight-int4 symmetric", "weight-int4 per-channel algo=hqq",
+		"weight-int8 block=32 asymmetric", "palette entries=4", "dynamic-int8", static,
 	} {
 		t.Run(strings.Fields(text)[0], func(t *testing.T) {
 			step := quantizer(t, text)
-			o := []string{"data", data, "labels", "label", "batch", "16", "epochs", "2", "validate", "0.48", "qat", step.Method().Name}
+			o := []string{"data", data, "labels", "label", "batch", "16", "epochs", "2", "validate", "0.48", "qat",
+				step.Method().Name}
 			m, e := network(1, features, 64, 32, classes), ir.NewEval(t.TempDir())
 			defer e.Close()
 			res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 2}, []pass.Options{finetune(t, o...), step})

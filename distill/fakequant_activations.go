@@ -85,5 +85,6 @@ func (a *fakeQuantActivation) set(scale, zero []byte) {
 	if dt == ir.Int8 || dt == ir.Int16 {
 		lowest, highest = -(highest+1)/2, (highest-1)/2
 	}
-	ir.View[float32](a.low)[0], ir.View[float32](a.high)[0] = float32((lowest-point[0])*step), float32((highest-point[0])*step)
+	ir.View[float32](a.low)[0], ir.View[float32](a.high)[0] = float32((lowest-point[0])*step),
+		float32((highest-point[0])*step)
 }

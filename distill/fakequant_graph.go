@@ -46,7 +46,9 @@ type fakeQuantBuilder struct {
 
 // weight replaces a parameter by its dequantized values, with a straight-through gradient.
 func (b *fakeQuantBuilder) weight(v *ir.Value, values *ir.Array) {
-	b.weights[b.replace(v, func() *ir.Node { return b.New(straightThrough, []*ir.Value{b.feed(v.Name+".quantized", values), v}) })] = true
+	b.weights[b.replace(v, func() *ir.Node {
+		return b.New(straightThrough, []*ir.Value{b.feed(v.Name+".quantized", values), v})
+	})] = true
 }
 
 // tie replaces a parameter by the entries of its elements, and makes the codebook the parameter.
@@ -56,7 +58,9 @@ func (b *fakeQuantBuilder) tie(param *grad.Param, p *parameter) {
 	if p.shared.scales != nil {
 		in = append(in, b.feed(param.Name+".scales", p.shared.scales))
 	}
-	b.replace(param.Value, func() *ir.Node { return b.New(sharedWeightOp, in, ir.IntAttr("block", p.shared.row.Sharing.Block)) })
+	b.replace(param.Value, func() *ir.Node {
+		return b.New(sharedWeightOp, in, ir.IntAttr("block", p.shared.row.Sharing.Block))
+	})
 	b.Graph().RemoveInput(param.Value)
 	param.Value = codebook
 }

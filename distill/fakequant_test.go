@@ -20,7 +20,8 @@ import (
 
 // quantizers returns the quantization steps to test, as command line options.
 func quantizers() []string {
-	list := []string{"dynamic-int8", "dynamic-int8 per-tensor", "weight-int8", "weight-int8 asymmetric", "float8", "weight-int4 algo=hqq", "weight-int4 search=minmax"}
+	list := []string{"dynamic-int8", "dynamic-int8 per-tensor", "weight-int8", "weight-int8 asymmetric", "float8",
+		"weight-int4 algo=hqq", "weight-int4 search=minmax"}
 	for _, method := range []string{"weight-int8", "weight-int4", "weight-int2"} {
 		for _, block := range []int{16, 32, 64, 128, 256} {
 			other := "symmetric" // weight-int8 is symmetric by default
@@ -30,7 +31,8 @@ func quantizers() []string {
 			list = append(list, fmt.Sprintf("%s block=%d", method, block), fmt.Sprintf("%s block=%d %s", method, block, other))
 		}
 	}
-	return append(list, "weight-int4 per-channel", "weight-int2 per-channel symmetric", "weight-int4 weight-type=int4", "weight-int2 weight-type=int2")
+	return append(list, "weight-int4 per-channel", "weight-int2 per-channel symmetric", "weight-int4 weight-type=int4",
+		"weight-int2 weight-type=int2")
 }
 
 // quantizer returns a step by its text in quantizers.
@@ -69,14 +71,21 @@ func varied() *ir.Model {
 	g.Inputs = []*ir.Value{x}
 	weight := func(shape ...int64) *ir.Value { return g.AddConst("w", random(r, shape...)) }
 	y := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight(features, 400)})})
-	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(-1, 16, 5, 5)})
+	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}},
+		Source: ir.Ints(-1, 16, 5, 5)})
 	y = g.Insert(nil, "Reshape", []*ir.Value{y, shape})
-	y = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Conv", []*ir.Value{y, weight(24, 16, 3, 3), weight(24)}, ir.IntsAttr("pads", 1, 1, 1, 1))})
+	y = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Conv", []*ir.Value{y, weight(24, 16, 3, 3), weight(24)},
+		ir.IntsAttr("pads", 1, 1, 1, 1))})
 	y = g.Insert(nil, "Flatten", []*ir.Value{y})
-	y = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Gemm", []*ir.Value{y, weight(40, 600), weight(40)}, ir.IntAttr("transB", 1))})
+	y = g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Gemm", []*ir.Value{y, weight(40, 600), weight(40)},
+		ir.IntAttr("transB", 1))})
 	table := weight(36, 40)
-	rows := g.Insert(nil, "Gather", []*ir.Value{table, g.Insert(nil, "Cast", []*ir.Value{g.Insert(nil, "Abs", []*ir.Value{x})}, ir.IntAttr("to", int64(ir.Int64)))})
-	y = g.Insert(nil, "Add", []*ir.Value{y, g.Insert(nil, "ReduceMax", []*ir.Value{rows, g.AddConst("axis", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Ints(1)})}, ir.IntAttr("keepdims", 0))})
+	rows := g.Insert(nil, "Gather", []*ir.Value{table,
+		g.Insert(nil, "Cast", []*ir.Value{g.Insert(nil, "Abs", []*ir.Value{x})}, ir.IntAttr("to", int64(ir.Int64)))})
+	y = g.Insert(nil, "Add", []*ir.Value{y,
+		g.Insert(nil, "ReduceMax", []*ir.Value{rows,
+			g.AddConst("axis", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{1}}, Source: ir.Ints(1)})},
+			ir.IntAttr("keepdims", 0))})
 	y = g.Insert(nil, "MatMul", []*ir.Value{y, g.Insert(nil, "Transpose", []*ir.Value{table})})
 	y = g.Insert(nil, "Gemm", []*ir.Value{g.Insert(nil, "Relu", []*ir.Value{y}), weight(36, classes), weight(classes)})
 	y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1, Param: "N"}, {N: classes}}}
@@ -160,14 +169,16 @@ func stored(t *testing.T, tr *trainer, step pass.Options) map[string][]byte {
 // A weight changes by the gradient of its fake-quantized value (straight-through estimator).
 func TestStraightThroughEstimator(t *testing.T) {
 	data := samples(t, 60)
-	o := []string{"data", data, "labels", "label", "batch", "16", "steps", "1", "optimizer", "sgd", "schedule", "constant", "lr", "0.5", "validate", "0", "dropout", "0"}
+	o := []string{"data", data, "labels", "label", "batch", "16", "steps", "1", "optimizer", "sgd", "schedule", "constant",
+		"lr", "0.5", "validate", "0", "dropout", "0"}
 	tr := qatTrainer(t, varied(), quantizer(t, "weight-int2"), o...)
 	if err := tr.fakeQuant.quantizeWeights(t.Context(), tr.environment, tr.params.weights); err != nil {
 		t.Fatal(err)
 	}
 	before := weights(t, varied())
 	plain := qatTrainer(t, varied(), quantizer(t, "weight-int2"), o...)
-	if err := errors.Join(plain.step.close(), plain.fakeQuant.quantizeWeights(t.Context(), plain.environment, plain.params.weights)); err != nil {
+	if err := errors.Join(plain.step.close(), plain.fakeQuant.quantizeWeights(t.Context(), plain.environment,
+		plain.params.weights)); err != nil {
 		t.Fatal(err)
 	}
 	for name, w := range plain.fakeQuant.weights {
@@ -216,14 +227,16 @@ func TestFakeQuantizedActivations(t *testing.T) {
 	x := m.Graph.AddValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 6}}}
 	m.Graph.Inputs = []*ir.Value{x}
-	m.Graph.AddOutput(m.Graph.Insert(nil, "Mul", []*ir.Value{x, m.Graph.AddConst("two", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(2)})}))
+	m.Graph.AddOutput(m.Graph.Insert(nil, "Mul",
+		[]*ir.Value{x, m.Graph.AddConst("two", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(2)})}))
 	f := &fakeQuant{activations: map[edge]*fakeQuantActivation{}}
 	f.setActivation(edge{m.Graph.Outputs[0].Name, 0}, ir.Uint8, ir.Floats(0.5), []byte{10}) // from -5 to 122.5
 	feeds := map[string]*ir.Array{"x": ir.ArrayOf([]float32{-7, -4.9, -0.3, 0.2, 122.4, 130}, 6)}
-	tape, err := grad.New(t.Context(), m, grad.Options{Inputs: map[string]ir.Spec{"x": spec}, Change: func(tape *grad.Tape) error {
-		f.insert(tape, &parameters{}, feeds)
-		return nil
-	}})
+	tape, err := grad.New(t.Context(), m, grad.Options{Inputs: map[string]ir.Spec{"x": spec},
+		Change: func(tape *grad.Tape) error {
+			f.insert(tape, &parameters{}, feeds)
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +269,8 @@ func TestFakeQuantizedActivations(t *testing.T) {
 // QAT is deterministic for any number of workers, and resumes bit-identically.
 func TestQATIsDeterministic(t *testing.T) {
 	data := samples(t, 240)
-	for _, text := range []string{"weight-int4 block=16", "palette entries=4 block=16", "static-int8 no-bias-correction calibrate=16 data=" + data + " labels=label"} {
+	for _, text := range []string{"weight-int4 block=16", "palette entries=4 block=16",
+		"static-int8 no-bias-correction calibrate=16 data=" + data + " labels=label"} {
 		o := []string{"data", data, "labels", "label", "epochs", "2", "batch", "16"}
 		learned := func(workers int, stop int, o ...string) *trainer {
 			tr := qatTrainer(t, network(1, features, 32, 16, classes), quantizer(t, text), o...)
@@ -311,8 +325,10 @@ func TestInvalidQAT(t *testing.T) {
 		{"no quantization step of that name follows this step", "weight-int4", varied(), nil},
 		{"no quantization step of that name follows this step", "weight-int4", varied(), []string{"weight-int2"}},
 		{"gptq and awq are not supported", "weight-int4", varied(), []string{"weight-int4 algo=gptq"}},
-		{"by more than quantization", "static-int8", varied(), []string{"static-int8 calibrate=8 data=" + data + " labels=label"}},
-		{"by more than quantization", "static-int8", convolutional(), []string{"static-int8 no-bias-correction calibrate=8 data=" + data + " labels=label"}},
+		{"by more than quantization", "static-int8", varied(),
+			[]string{"static-int8 calibrate=8 data=" + data + " labels=label"}},
+		{"by more than quantization", "static-int8", convolutional(),
+			[]string{"static-int8 no-bias-correction calibrate=8 data=" + data + " labels=label"}},
 	} {
 		steps := []pass.Options{finetune(t, "data", data, "labels", "label", "batch", "8", "qat", c.qat)}
 		for _, text := range c.steps {

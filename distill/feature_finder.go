@@ -16,7 +16,8 @@ type featureFinder struct {
 
 func (s *settings) featureFinder(student, teacher *structure, of int) featureFinder {
 	return featureFinder{
-		student: student, teacher: teacher, of: of, masked: student.visible() != nil && teacher.visible() != nil, cosine: s.Loss == "cosine",
+		student: student, teacher: teacher, of: of, masked: student.visible() != nil && teacher.visible() != nil,
+		cosine: s.Loss == "cosine",
 	}
 }
 

@@ -46,7 +46,8 @@ func (l *loader) features(ctx context.Context, teachers []*ir.Model) (featureLis
 		found = append(found, structureOf(tape))
 		return nil
 	}
-	if _, err := grad.New(ctx, l.model, grad.Options{Inputs: l.smallest(), Train: l.params.trainable, Change: l.rewrite(ctx), Append: find, Bare: true}); err != nil {
+	if _, err := grad.New(ctx, l.model, grad.Options{Inputs: l.smallest(), Train: l.params.trainable,
+		Change: l.rewrite(ctx), Append: find, Bare: true}); err != nil {
 		return nil, err
 	}
 	for _, m := range teachers {
@@ -96,7 +97,9 @@ func (s *settings) featureKinds(student *structure, teachers []*structure) []str
 	}
 	var kinds []string
 	for _, kind := range []string{hints, attention} {
-		if slices.ContainsFunc(teachers, func(t *structure) bool { return len(s.featureFinder(student, t, 0).ofKind(kind)) > 0 }) {
+		if slices.ContainsFunc(teachers, func(t *structure) bool {
+			return len(s.featureFinder(student, t, 0).ofKind(kind)) > 0
+		}) {
 			kinds = append(kinds, kind)
 		}
 	}

@@ -32,19 +32,22 @@ func encoder(dt ir.DType, heads int64, weights ...[]float64) *ir.Model {
 		return g.AddConst("c", &ir.Tensor{Spec: ir.Spec{DType: dt}, Source: payload(dt, x)})
 	}
 	ints := func(is ...int64) *ir.Value {
-		return g.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+		return g.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}},
+			Source: ir.Ints(is...)})
 	}
 	op := func(typ string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value { return g.Insert(nil, typ, in, attrs...) }
 	width := int64(len(weights[0]) / 3)
 	next := 0
 	matrix := func(x *ir.Value) *ir.Value {
 		shape := []int64{int64(len(weights[next])) / width, width}
-		w := g.AddConst(fmt.Sprintf("w%d", next), &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape}, Source: payload(dt, weights[next]...)})
+		w := g.AddConst(fmt.Sprintf("w%d", next), &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: shape},
+			Source: payload(dt, weights[next]...)})
 		next++
 		return op("MatMul", []*ir.Value{x, w})
 	}
 	x, mask := input("x", 4, 3), input("mask", 4)
-	bias := op("Unsqueeze", []*ir.Value{op("Mul", []*ir.Value{op("Sub", []*ir.Value{number(1), mask}), number(-10000)}), ints(1, 2)})
+	bias := op("Unsqueeze", []*ir.Value{op("Mul", []*ir.Value{op("Sub", []*ir.Value{number(1), mask}), number(-10000)}),
+		ints(1, 2)})
 	h := matrix(x)
 	for next < len(weights) {
 		split := func(perm ...int64) *ir.Value {
@@ -131,12 +134,14 @@ func TestFeaturesEqualPyTorch(t *testing.T) {
 	r := readFeatures(t)
 	for _, c := range r.Losses {
 		t.Run("transformer "+c.Kind, func(t *testing.T) {
-			c.compare(t, "features.npz", encoder(ir.Float, 2, r.Student...), encoder(ir.Float, 3, r.Teacher...), r.Student, r.Projections)
+			c.compare(t, "features.npz", encoder(ir.Float, 2, r.Student...), encoder(ir.Float, 3, r.Teacher...),
+				r.Student, r.Projections)
 		})
 	}
 	for _, c := range r.ImageLosses {
 		t.Run("convolutions "+c.Kind, func(t *testing.T) {
-			c.compare(t, "images.npz", convolutions(ir.Float, r.Small...), convolutions(ir.Float, r.Large...), r.Small, r.Kernels)
+			c.compare(t, "images.npz", convolutions(ir.Float, r.Small...), convolutions(ir.Float, r.Large...),
+				r.Small, r.Kernels)
 		})
 	}
 }
@@ -145,7 +150,8 @@ func TestFeaturesEqualPyTorch(t *testing.T) {
 func (c recordedLoss) compare(t *testing.T, data string, student, teacher *ir.Model, weights, projections [][]float64) {
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	o := parse(t, "data", "testdata/"+data, "validate", "0", "batch", "2", "steps", "1", "optimizer", "sgd", "momentum", "0", "lr", "1",
+	o := parse(t, "data", "testdata/"+data, "validate", "0", "batch", "2", "steps", "1", "optimizer", "sgd", "momentum",
+		"0", "lr", "1",
 		"warmup", "0", "schedule", "constant", "loss", "none", "features", c.Kind, "feature-weight", "1")
 	tr := newTrainer(student, e, 2, o)
 	defer tr.close()

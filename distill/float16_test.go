@@ -25,14 +25,16 @@ func convolutional() *ir.Model {
 		for i := range all {
 			all[i] = v
 		}
-		return g.AddConst("s", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{int64(n)}}, Source: ir.Floats(all...)})
+		return g.AddConst("s", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{int64(n)}},
+			Source: ir.Floats(all...)})
 	}
 	layer := func(y *ir.Value, in, out int64) *ir.Value {
 		y = g.Insert(nil, "Conv", []*ir.Value{y, weight(out, in, 3, 3)}, ir.IntsAttr("pads", 1, 1, 1, 1))
 		n := int(out)
 		return g.Insert(nil, "BatchNormalization", []*ir.Value{y, each(1, n), each(0, n), each(0, n), each(1, n)})
 	}
-	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(-1, 2, 8, 8)})
+	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}},
+		Source: ir.Ints(-1, 2, 8, 8)})
 	y := g.Insert(nil, "Reshape", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight(features, 128)}), shape})
 	y = g.Insert(nil, "Relu", []*ir.Value{layer(y, 2, 16)})
 	for range 3 {
@@ -48,7 +50,8 @@ func convolutional() *ir.Model {
 
 // Training with float16 activations has the same loss as with float32, and is deterministic.
 func TestFloat16Storage(t *testing.T) {
-	base := []string{"data", samples(t, 240), "labels", "label", "batch", "32", "epochs", "3", "validate", "0", "batch-statistics", "true", "optimizer", "momentum"}
+	base := []string{"data", samples(t, 240), "labels", "label", "batch", "32", "epochs", "3", "validate", "0",
+		"batch-statistics", "true", "optimizer", "momentum"}
 	learn := func(workers int, o ...string) (learned map[string][]byte, loss float64) {
 		m := convolutional()
 		res, err := tune(t, m, workers, append(base, o...)...)
@@ -79,7 +82,8 @@ func TestFloat16Storage(t *testing.T) {
 
 // Float16 storage halves the arena nearly, with and without activation checkpointing.
 func TestFloat16StorageArena(t *testing.T) {
-	base := []string{"data", samples(t, 600), "labels", "label", "batch", "512", "validate", "0", "batch-statistics", "true"}
+	base := []string{"data", samples(t, 600), "labels", "label", "batch", "512", "validate", "0",
+		"batch-statistics", "true"}
 	for checkpoint, ratio := range map[string]float64{"none": 0.6, "auto": 0.7} {
 		arena := func(storage string) float64 {
 			return float64(ready(t, convolutional(), append(base, "checkpoint", checkpoint, "storage", storage)...).step.arena())
@@ -99,7 +103,8 @@ var float16Models = map[string]func() *ir.Model{
 // The validation loss after training is that of float32 storage.
 func TestFloat16StorageValidationLoss(t *testing.T) {
 	for name, model := range float16Models {
-		base := []string{"data", samples(t, 320), "labels", "label", "batch", "40", "epochs", "4", "validate", "0.25", "batch-statistics", "true", "lr", "3e-3"}
+		base := []string{"data", samples(t, 320), "labels", "label", "batch", "40", "epochs", "4", "validate", "0.25",
+			"batch-statistics", "true", "lr", "3e-3"}
 		validation := func(storage string) float64 {
 			res, err := tune(t, model(), 2, append(base, "storage", storage)...)
 			if err != nil {
@@ -121,7 +126,8 @@ func TestFloat16StorageValidationLoss(t *testing.T) {
 func TestFloat16StorageNeverPlansMore(t *testing.T) {
 	for name, model := range float16Models {
 		arena := func(storage, batch string) int64 {
-			o := []string{"data", samples(t, 600), "labels", "label", "batch", batch, "validate", "0", "batch-statistics", "true", "storage", storage}
+			o := []string{"data", samples(t, 600), "labels", "label", "batch", batch, "validate", "0", "batch-statistics",
+				"true", "storage", storage}
 			return ready(t, model(), o...).step.arena()
 		}
 		for _, batch := range []string{"32", "512"} {

@@ -92,7 +92,8 @@ func (p *Pruning) Set(text string) error {
 func (p *Pruning) set(o pass.Options) error {
 	g, ok := o.(prune.Gradual)
 	if !ok {
-		return pass.OptionErrorf("%s prunes in one step only; in several steps prune %s", o.Method().Name, strings.Join(gradualMethods(), ", "))
+		return pass.OptionErrorf("%s prunes in one step only; in several steps prune %s", o.Method().Name,
+			strings.Join(gradualMethods(), ", "))
 	}
 	p.Gradual = g
 	return nil

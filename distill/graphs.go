@@ -30,7 +30,8 @@ type graphBuilder struct {
 func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) {
 	st := &step{feeds: map[string]*ir.Array{}, stats: map[string]*batchNormStat{}, inputs: b.loader.inputNames()}
 	tape, err := grad.New(ctx, b.model, grad.Options{
-		Inputs: b.loader.specs(microBatch), Train: b.params.trainable, Change: b.trainingChange(ctx, st), Append: b.features.ofStudent(), BatchStatistics: b.settings.BatchStatistics, Plain: b.plain,
+		Inputs: b.loader.specs(microBatch), Train: b.params.trainable, Change: b.trainingChange(ctx, st),
+		Append: b.features.ofStudent(), BatchStatistics: b.settings.BatchStatistics, Plain: b.plain,
 	})
 	if err != nil {
 		return nil, err

@@ -25,7 +25,8 @@ func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 	var hs []head
 	for _, y := range uncached(g) {
 		h, ok := headOf(y, labels, -1)
-		if same := slices.ContainsFunc(hs, func(o head) bool { return o.scores == h.scores }); ok && !same { // scores and their Softmax are one head
+		// scores and their Softmax are one head
+		if same := slices.ContainsFunc(hs, func(o head) bool { return o.scores == h.scores }); ok && !same {
 			hs = append(hs, h)
 		}
 	}
@@ -35,7 +36,8 @@ func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 	case 1:
 		return hs, nil
 	}
-	return hs, pass.OptionErrorf("the labels may belong to several outputs, %s: name those that are trained with --scores", described(g.Outputs...))
+	return hs, pass.OptionErrorf("the labels may belong to several outputs, %s: name those that are trained with --scores",
+		described(g.Outputs...))
 }
 
 // namedHeads returns the outputs of --scores. If there are as many labels of a sample, each output has one of them, in

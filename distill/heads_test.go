@@ -78,7 +78,8 @@ func TestHeads(t *testing.T) {
 		for _, h := range hs {
 			got = append(got, fmt.Sprint(h.output, " ", h.axis, " ", h.column))
 		}
-		if text := strings.Join(got, ", "); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		if text := strings.Join(got, ", "); err == nil && text != c.want || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s --scores %q, labels [%s]: %s, %v, want %s", c.outputs, c.scores, c.labels, text, err, c.want)
 		}
 	}
@@ -91,11 +92,14 @@ func TestPairedOutputs(t *testing.T) {
 		{"a float[n,4];b float[n,2]", "c float[n,4];d float[n,2]", "c d"},
 		{"logits float[n,4]", "hidden float[n,64];logits float[n,4]", "logits"},
 		{"a float[n,4]", "b float[n,4];c float[n,4]", "the teacher has no output for a float[n,4]"},
-		{"a float[n,4];b float[n,2]", "c float[n,2];d float[n,4]", "output a float[n,4] of the student cannot be compared with c float[n,2]"},
+		{"a float[n,4];b float[n,2]", "c float[n,2];d float[n,4]",
+			"output a float[n,4] of the student cannot be compared with c float[n,2]"},
 		{"a float[n,4]", "a float[n,5]", "cannot be compared"},
 	} {
-		ys, err := pairOutputs(outputsOf(strings.Split(c.student, ";")...).Outputs, outputsOf(strings.Split(c.teacher, ";")...).Outputs)
-		if text := strings.Join(namesOf(ys), " "); err == nil && text != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
+		ys, err := pairOutputs(outputsOf(strings.Split(c.student, ";")...).Outputs,
+			outputsOf(strings.Split(c.teacher, ";")...).Outputs)
+		if text := strings.Join(namesOf(ys), " "); err == nil && text != c.want || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %s: %s, %v, want %s", c.student, c.teacher, text, err, c.want)
 		}
 	}
@@ -117,7 +121,8 @@ func TestSeveralHeads(t *testing.T) {
 		for k := range row {
 			row[k] = float32(r.NormFloat64())
 		}
-		labels[2*i], labels[2*i+1] = int64(slices.Index(row, slices.Max(row[:classes]))), int64(slices.Index(row, slices.Min(row[:classes])))
+		labels[2*i], labels[2*i+1] = int64(slices.Index(row, slices.Max(row[:classes]))),
+			int64(slices.Index(row, slices.Min(row[:classes])))
 	}
 	path := filepath.Join(t.TempDir(), "two.npz")
 	f, err := os.Create(path)
@@ -131,7 +136,8 @@ func TestSeveralHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Close()
-	res, err := tune(t, m, 1, "data", path, "scores", g.Outputs[0].Name+","+g.Outputs[1].Name, "epochs", "30", "batch", "16", "lr", "0.02")
+	res, err := tune(t, m, 1, "data", path, "scores", g.Outputs[0].Name+","+g.Outputs[1].Name, "epochs", "30", "batch",
+		"16", "lr", "0.02")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +171,8 @@ func TestLabelsThatTrainNothing(t *testing.T) {
 	} {
 		m := network(1, features, 16, classes)
 		m.Graph.Outputs[0].Name = "v4"
-		_, err := tune(t, m, 1, append([]string{"data", labelled(t, c.labels), "epochs", "1", "batch", "16", "lr", "0.01"}, c.o...)...)
+		_, err := tune(t, m, 1, append([]string{"data", labelled(t, c.labels), "epochs", "1", "batch", "16", "lr", "0.01"},
+			c.o...)...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.o, err, c.want)
 		}
@@ -221,7 +228,8 @@ func TestPlanOfModelsWhoseFirstOutputIsNoScore(t *testing.T) {
 
 // A plan of cross-entropy without data is possible for scores of tokens and of pixels.
 func TestPlanOfScoresOfTokens(t *testing.T) {
-	for _, dims := range [][]ir.Dim{{{N: 2}, {N: -1, Param: "tokens"}, {N: classes}}, {{N: 2}, {N: classes}, {N: -1}, {N: 8}}} {
+	for _, dims := range [][]ir.Dim{{{N: 2}, {N: -1, Param: "tokens"}, {N: classes}},
+		{{N: 2}, {N: classes}, {N: -1}, {N: 8}}} {
 		y := &ir.Value{Name: "y", Type: &ir.Type{Elem: ir.Float, Shape: dims}}
 		h, ok := headOf(y, fitting(y), -1)
 		if axis := int64(map[int]int{3: -1, 4: 1}[len(dims)]); !ok || h.axis != axis {

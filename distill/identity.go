@@ -24,7 +24,8 @@ type identity struct{ Options, Model, Data, Teachers string }
 func (i identity) difference(now identity) string {
 	var parts []string
 	for _, p := range []struct{ name, was, is string }{
-		{"another model", i.Model, now.Model}, {"other data, labels or preprocessing", i.Data, now.Data}, {"other teachers", i.Teachers, now.Teachers}, {"other options", i.Options, now.Options},
+		{"another model", i.Model, now.Model}, {"other data, labels or preprocessing", i.Data, now.Data},
+		{"other teachers", i.Teachers, now.Teachers}, {"other options", i.Options, now.Options},
 	} {
 		if p.was != p.is {
 			parts = append(parts, p.name)

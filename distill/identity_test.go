@@ -27,7 +27,9 @@ func TestCheckpointsBelongToContent(t *testing.T) {
 		return path
 	}
 	lines := strings.Split(string(text), "\n")
-	student, teacher := func() *ir.Model { return network(1, features, 16, classes) }, func() *ir.Model { return network(2, features, 16, classes) }
+	student, teacher := func() *ir.Model {
+		return network(1, features, 16, classes)
+	}, func() *ir.Model { return network(2, features, 16, classes) }
 	pruned := student()
 	w := array(pruned.Graph.Consts()[0].Const.Source.(ir.Mem))
 	ir.View[float32](w)[5] = 0
@@ -60,7 +62,8 @@ func TestCheckpointsBelongToContent(t *testing.T) {
 		{"a copy of the data", "", student(), teacher(), changed("", ""), nil},
 		{"a weight", "a training of another model;", pruned, teacher(), data, nil},
 		{"an input", "other data, labels or preprocessing;", student(), teacher(), changed(first[0], "7.5"), nil},
-		{"a label", "other data, labels or preprocessing;", student(), teacher(), changed(lines[1], strings.Join(first[:features], ",")+",2"), nil},
+		{"a label", "other data, labels or preprocessing;", student(), teacher(),
+			changed(lines[1], strings.Join(first[:features], ",")+",2"), nil},
 		{"preprocessing", "other data, labels or preprocessing;", student(), teacher(), data, []string{"scale", "0.5"}},
 		{"the teacher", "other teachers;", student(), network(3, features, 16, classes), data, nil},
 		{"the optimizer", "other options;", student(), teacher(), data, []string{"optimizer", "sgd"}},
@@ -78,7 +81,8 @@ func TestCheckpointsBelongToContent(t *testing.T) {
 func TestCheckpointsBelongToAnEvaluator(t *testing.T) {
 	e := Evaluator(func(context.Context, metric.Files) (metric.Value, error) { return metric.Value{}, nil })
 	digests := map[string]bool{}
-	for _, o := range []FineTune{{}, {Evaluator: e}, {Evaluator: e, EvaluatorID: "one"}, {Evaluator: e, EvaluatorID: "two"}} {
+	for _, o := range []FineTune{{}, {Evaluator: e}, {Evaluator: e, EvaluatorID: "one"},
+		{Evaluator: e, EvaluatorID: "two"}} {
 		b := &graphBuilder{settings: &settings{FineTune: o}, loader: &loader{}, params: &parameters{}}
 		digests[b.optionsDigest()] = true
 	}

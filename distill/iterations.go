@@ -172,7 +172,8 @@ func (it *iterations) record(ctx context.Context, t *trainer) error {
 	}
 	before := t.state.First // steps of the first training that this one does not repeat
 	p := pass.PruningStep{Step: first, Amount: amount, Kept: first + h.Kept - before, LR: t.state.LR}
-	p.Loss, p.Accuracy, p.Metric = pointAt(h.ValidationLoss, h.Kept), pointAt(h.ValidationAccuracy, h.Kept), pointAt(h.ValidationMetric, h.Kept)
+	p.Loss, p.Accuracy, p.Metric = pointAt(h.ValidationLoss, h.Kept), pointAt(h.ValidationAccuracy, h.Kept),
+		pointAt(h.ValidationMetric, h.Kept)
 	all.Pruning = append(all.Pruning, p)
 	all.Steps, all.Samples = first+h.Steps-before, all.Samples+h.Samples-before*t.layout.batch
 	all.Kept, all.Averaged, all.Metric = p.Kept, h.Averaged, h.Metric
@@ -219,7 +220,8 @@ func (it *iterations) progress(last bool) func(pass.Progress) {
 	return func(p pass.Progress) {
 		done := p.Done
 		p.Step, p.Steps, p.Ran, p.Samples = p.Step+ended.Step, p.Steps+ended.Steps, p.Ran+ended.Ran, p.Samples+ended.Samples
-		p.Wait, p.Compute, p.Evaluate, p.Save, p.Trials = p.Wait+ended.Wait, p.Compute+ended.Compute, p.Evaluate+ended.Evaluate, p.Save+ended.Save, p.Trials+ended.Trials
+		p.Wait, p.Compute, p.Evaluate, p.Save, p.Trials = p.Wait+ended.Wait, p.Compute+ended.Compute,
+			p.Evaluate+ended.Evaluate, p.Save+ended.Save, p.Trials+ended.Trials
 		if done {
 			it.ended = p
 		}
@@ -232,5 +234,7 @@ func (it *iterations) progress(last bool) func(pass.Progress) {
 // trainedWeights returns the trainable weights of a model among these, by name.
 func trainedWeights(m *ir.Model, vs []*ir.Value) []*ir.Value {
 	trainable := grad.Trainable(m, nil)
-	return slices.DeleteFunc(slices.Clone(vs), func(v *ir.Value) bool { return !trainable[v] || v.Const.DType != ir.Float })
+	return slices.DeleteFunc(slices.Clone(vs), func(v *ir.Value) bool {
+		return !trainable[v] || v.Const.DType != ir.Float
+	})
 }

@@ -45,7 +45,8 @@ func zeros(ws map[string][]byte) float64 {
 }
 
 func TestPruningSchedules(t *testing.T) {
-	for name, want := range map[string][]float64{"cubic": {0.578125, 0.875, 0.984375, 1}, "linear": {0.25, 0.5, 0.75, 1}, "constant": {1, 1, 1, 1}} {
+	for name, want := range map[string][]float64{"cubic": {0.578125, 0.875, 0.984375, 1}, "linear": {0.25, 0.5, 0.75, 1},
+		"constant": {1, 1, 1, 1}} {
 		g := Gradual{Schedule: name, Steps: 4}
 		for i, w := range want {
 			if got := g.at(i + 1); got != w {
@@ -60,10 +61,12 @@ func TestPruningSchedules(t *testing.T) {
 func TestIterativePruning(t *testing.T) {
 	data := samples(t, 120)
 	for pruning, want := range map[string][]float64{
-		"l1 amount=0.8": {0.4, 0.8}, "l1-global amount=0.9": {0.45, 0.9}, "random amount=0.6": {0.3, 0.6}, "nm pattern=1:4": {0.5, 0.75},
-		"l2 amount=0.5": {0.25, 0.5}, "channel amount=0.5": {0.375, 0.65625},
+		"l1 amount=0.8": {0.4, 0.8}, "l1-global amount=0.9": {0.45, 0.9}, "random amount=0.6": {0.3, 0.6},
+		"nm pattern=1:4": {0.5, 0.75},
+		"l2 amount=0.5":  {0.25, 0.5}, "channel amount=0.5": {0.375, 0.65625},
 	} {
-		ws, res := prunedInSteps(t, iterativePruning, 2, "prune", pruning, "schedule", "linear", "steps", "2", "training-steps", "4", "data", data, "labels", "label")
+		ws, res := prunedInSteps(t, iterativePruning, 2, "prune", pruning, "schedule", "linear", "steps", "2",
+			"training-steps", "4", "data", data, "labels", "label")
 		h := res.Trainings[0]
 		if len(res.Trainings) != 1 || len(h.Pruning) != 2 || h.Steps != 8 || h.Pruning[1].Step != 4 {
 			t.Fatalf("%s: %d histories, %d steps, pruning %+v", pruning, len(res.Trainings), h.Steps, h.Pruning)
@@ -79,7 +82,9 @@ func TestIterativePruning(t *testing.T) {
 		rows := map[string]int{}
 		for _, r := range res.Rows {
 			rows[r.Tensor]++
-			if pruned := slices.ContainsFunc(r.Notes, func(n pass.Reason) bool { return n.Code == pass.Pruned }); rows[r.Tensor] > 1 || pruned != strings.HasPrefix(r.Tensor, "w") && !strings.HasPrefix(pruning, "channel") {
+			if pruned := slices.ContainsFunc(r.Notes, func(n pass.Reason) bool {
+				return n.Code == pass.Pruned
+			}); rows[r.Tensor] > 1 || pruned != strings.HasPrefix(r.Tensor, "w") && !strings.HasPrefix(pruning, "channel") {
 				t.Errorf("%s: rows of %s: %d, notes %v", pruning, r.Tensor, rows[r.Tensor], r.Notes)
 			}
 		}
@@ -106,7 +111,8 @@ func TestIterativeChannelsAddUp(t *testing.T) {
 func TestIterativePruningIsDeterministic(t *testing.T) {
 	data := samples(t, 120)
 	for _, m := range []*pass.Method{iterativePruning, movementPruning} {
-		o := []string{"schedule", "linear", "steps", "2", "epochs", "2", "batch", "8", "lr", "0.01", "data", data, "labels", "label"}
+		o := []string{"schedule", "linear", "steps", "2", "epochs", "2", "batch", "8", "lr", "0.01", "data", data,
+			"labels", "label"}
 		want, h := prunedInSteps(t, m, 1, o...)
 		got, _ := prunedInSteps(t, m, 3, o...)
 		equal(t, got, want, m.Name+", 3 workers")
@@ -114,7 +120,8 @@ func TestIterativePruningIsDeterministic(t *testing.T) {
 		prunedInSteps(t, m, 1, saved...)
 		again, r := prunedInSteps(t, m, 1, saved...)
 		equal(t, again, want, m.Name+", resumed")
-		if a, b := r.Trainings[0], h.Trainings[0]; len(a.Loss) != len(b.Loss) || a.Steps != b.Steps || a.Pruning[1].Amount != b.Pruning[1].Amount {
+		if a, b := r.Trainings[0], h.Trainings[0]; len(a.Loss) != len(b.Loss) || a.Steps != b.Steps ||
+			a.Pruning[1].Amount != b.Pruning[1].Amount {
 			t.Errorf("%s: history %+v, want %+v", m.Name, a, b)
 		}
 	}
@@ -125,7 +132,8 @@ func TestIterativePruningIsDeterministic(t *testing.T) {
 func TestRewind(t *testing.T) {
 	data := samples(t, 120)
 	base := []string{"batch", "12", "lr", "0.01", "patience", "0", "validate", "0", "data", data, "labels", "label"}
-	early, _ := trained(t, 1, append(slices.Clone(base), "epochs", "1", "reinit", "3", "schedule", "constant", "warmup", "0")...)
+	early, _ := trained(t, 1, append(slices.Clone(base), "epochs", "1", "reinit", "3", "schedule", "constant",
+		"warmup", "0")...)
 	m, e := network(1, features, 32, 16, classes), ir.NewEval(t.TempDir())
 	defer e.Close()
 	o := parse(t, append(base, "epochs", "2", "reinit", "3", "schedule", "constant", "warmup", "0")...).FineTune

@@ -39,7 +39,8 @@ func (p *layout) accumulates() bool { return p.microBatches > 1 || p.offloadOpti
 
 // key identifies the graph of a step.
 func (p *layout) key() string {
-	return fmt.Sprint(p.microBatch(), p.accumulates(), p.checkpoint, p.storedBytes, p.segments, p.recomputeCheap, p.storage, p.exact, p.offloadActivations)
+	return fmt.Sprint(p.microBatch(), p.accumulates(), p.checkpoint, p.storedBytes, p.segments, p.recomputeCheap,
+		p.storage, p.exact, p.offloadActivations)
 }
 
 // layout returns the layout of the options.
@@ -107,7 +108,8 @@ const smallActivation = 4 << 10
 
 // apply changes how activations are stored, of a forward graph with this profile. counter returns the input with the
 // step number.
-func (p *layout) apply(ctx context.Context, t *grad.Activations, profile grad.Profile, folder string, counter func() *ir.Value) (conversion, error) {
+func (p *layout) apply(ctx context.Context, t *grad.Activations, profile grad.Profile, folder string,
+	counter func() *ir.Value) (conversion, error) {
 	segments, err := p.recomputed(t, profile)
 	if err != nil {
 		return conversion{}, err
@@ -145,7 +147,8 @@ func (c *conversion) add(v *ir.Value, before, after int64) {
 }
 
 // replace stores another form of v, of this type.
-func (c *conversion) replace(t *grad.Activations, v *ir.Value, dt ir.DType, shape []int64, store, load func(*ir.Value) *ir.Node) {
+func (c *conversion) replace(t *grad.Activations, v *ir.Value, dt ir.DType, shape []int64, store,
+	load func(*ir.Value) *ir.Node) {
 	stored, loaded := t.Replace(v, store, load)
 	f := form{stored.Outputs[0], loaded.Outputs[0]}
 	t.SetType(f.stored, dt, shape...)
@@ -173,9 +176,11 @@ func (p *layout) storeInt8(t *grad.Activations, counter func() *ir.Value, c *con
 			continue
 		}
 		c.replace(t, v, ir.Uint8, []int64{train.QuantizedBytes(t.Bytes(v) / 4)}, func(v *ir.Value) *ir.Node {
-			return t.New(ir.OpID{Domain: "mcompress", Type: "QuantizeActivation"}, []*ir.Value{v, counter()}, ir.IntAttr("seed", int64(i)))
+			return t.New(ir.OpID{Domain: "mcompress", Type: "QuantizeActivation"}, []*ir.Value{v, counter()},
+				ir.IntAttr("seed", int64(i)))
 		}, func(q *ir.Value) *ir.Node {
-			return t.New(ir.OpID{Domain: "mcompress", Type: "DequantizeActivation"}, []*ir.Value{q}, ir.IntsAttr("shape", t.Shape(v)...))
+			return t.New(ir.OpID{Domain: "mcompress", Type: "DequantizeActivation"}, []*ir.Value{q},
+				ir.IntsAttr("shape", t.Shape(v)...))
 		})
 	}
 }
@@ -212,10 +217,12 @@ func (p *layout) String() string {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	add(p.checkpoint == within, "activation checkpointing (%s of activations stored)", humanize.IBytes(uint64(p.storedBytes)))
+	add(p.checkpoint == within, "activation checkpointing (%s of activations stored)",
+		humanize.IBytes(uint64(p.storedBytes)))
 	add(p.checkpoint != within && p.checkpoint != "none", "activation checkpointing (%s)", p.checkpoint)
 	add(p.microBatches > 1, "gradient accumulation (batch of %d in %d micro-batches)", p.batch, p.microBatches)
-	add(len(p.stored.names) > 0, "%d activations stored in %s (%s instead of %s)", len(p.stored.names), p.storage, humanize.IBytes(uint64(p.stored.after)), humanize.IBytes(uint64(p.stored.before)))
+	add(len(p.stored.names) > 0, "%d activations stored in %s (%s instead of %s)", len(p.stored.names), p.storage,
+		humanize.IBytes(uint64(p.stored.after)), humanize.IBytes(uint64(p.stored.before)))
 	add(p.offloadActivations, "activations offloaded to disk")
 	add(p.offloadOptimizer, "optimizer state offloaded to disk")
 	if len(list) == 0 {

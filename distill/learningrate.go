@@ -18,10 +18,11 @@ const (
 	trialSteps = 32                 // of a trial; its loss is the mean of the second half
 	trialRatio = 3.1622776601683795 // of successive learning rates: half a decade
 	trialRange = 8                  // maximum number of ratios between a rate and the default of the optimizer
-	trialGain  = 0.98               // a rate is better if its loss is at most this fraction: tiny rates have the loss of the start
-	trialFar   = 2                  // a loss of the start this many times that of equal probabilities is far from it
-	trialBack  = 2                  // ratios to go back from a rate that only gets from far to equal probabilities
-	trialEpoch = math.MaxUint32     // gives the order of the samples, which is that of no epoch
+	// a rate is better if its loss is at most this fraction: tiny rates have the loss of the start
+	trialGain  = 0.98
+	trialFar   = 2              // a loss of the start this many times that of equal probabilities is far from it
+	trialBack  = 2              // ratios to go back from a rate that only gets from far to equal probabilities
+	trialEpoch = math.MaxUint32 // gives the order of the samples, which is that of no epoch
 )
 
 // rateTrials choose the learning rate of a training.

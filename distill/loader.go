@@ -30,7 +30,8 @@ type environment struct {
 
 // session are the options of a session.
 func (env *environment) session() engine.Options {
-	return engine.Options{Workers: env.workers, Limits: env.limits, Arena: &env.arena, PlanOnly: env.planOnly, NoFusion: env.plain}
+	return engine.Options{Workers: env.workers, Limits: env.limits, Arena: &env.arena, PlanOnly: env.planOnly,
+		NoFusion: env.plain}
 }
 
 // A loader provides the training and validation samples, and the shapes of the model's inputs.
@@ -72,7 +73,8 @@ func (l *loader) open(ctx context.Context) error {
 		return err
 	}
 	if l.settings.Batch%l.fixedBatch != 0 {
-		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple", l.fixedBatch, l.fixedBatch)
+		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple",
+			l.fixedBatch, l.fixedBatch)
 	}
 	l.settings.Accumulate = l.settings.Batch / l.fixedBatch
 	return l.openWith(ctx, inputs)
@@ -82,7 +84,8 @@ func (l *loader) open(ctx context.Context) error {
 func (l *loader) chooseBatch(unit int) error {
 	l.settings.chooseBatch(len(l.training), unit)
 	if len(l.training) < l.settings.Batch {
-		return fmt.Errorf("%d training samples are fewer than one batch of %d; use a smaller --batch", len(l.training), l.settings.Batch)
+		return fmt.Errorf("%d training samples are fewer than one batch of %d; use a smaller --batch", len(l.training),
+			l.settings.Batch)
 	}
 	return nil
 }
@@ -210,7 +213,8 @@ const splitStream = 0x73706c6974
 
 // batches iterates over batches of the given samples, each valid until the next one. The loaders change them; change
 // may be nil.
-func (l *loader) batches(ctx context.Context, samples []int, size int, change func(*dataset.Batch) error) iter.Seq2[*dataset.Batch, error] {
+func (l *loader) batches(ctx context.Context, samples []int, size int,
+	change func(*dataset.Batch) error) iter.Seq2[*dataset.Batch, error] {
 	return l.set.Batches(ctx, dataset.Order{Size: size, Index: samples, Change: change, Reuse: true})
 }
 
@@ -256,7 +260,8 @@ func (l *loader) resident() int64 {
 func (l *loader) classified() bool {
 	if l.set == nil {
 		y := firstFloats(l.model.Graph)
-		return l.settings.Loss == "cross-entropy" || l.settings.alpha > 0 || isScores(y) && (y.Type == nil || len(y.Type.Shape) == 2)
+		return l.settings.Loss == "cross-entropy" || l.settings.alpha > 0 || isScores(y) &&
+			(y.Type == nil || len(y.Type.Shape) == 2)
 	}
 	shape, ok := l.set.ClassLabels()
 	if !ok || elems(shape) == 1 || l.settings.Loss == "cross-entropy" {
@@ -286,7 +291,8 @@ func (l *loader) heads() (hs []head, err error) {
 		}
 		h, ok := headOf(y, fitting(y), -1)
 		if !ok {
-			return nil, pass.OptionErrorf("--scores %s: the output has no score of each class: the outputs are %s", name, described(g.Outputs...))
+			return nil, pass.OptionErrorf("--scores %s: the output has no score of each class: the outputs are %s", name,
+				described(g.Outputs...))
 		}
 		hs = append(hs, h)
 	}

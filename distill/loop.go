@@ -58,7 +58,8 @@ func (t *trainer) epoch(ctx context.Context) error {
 		return err
 	}
 	if k := slices.Index(t.state.Counted, 0); k >= 0 {
-		return t.step.targets[k].errUncounted(fmt.Sprintf("the samples of %d steps", t.state.Step-t.state.First), "there is nothing to learn from")
+		return t.step.targets[k].errUncounted(fmt.Sprintf("the samples of %d steps", t.state.Step-t.state.First),
+			"there is nothing to learn from")
 	}
 	atEnd := t.state.Step%n == 0
 	if atEnd || t.state.Step == t.state.Total {
@@ -160,7 +161,8 @@ func (s *settings) checkStep(step int, r result) error {
 // divergence is the error of a loss that is NaN or infinite: before the first step the data or the model are invalid.
 func (s *settings) divergence(step int, what string, loss float64) error {
 	if step == 0 {
-		return fmt.Errorf("%s is %v before the first step: check the data and the model for NaN and infinite values", what, loss)
+		return fmt.Errorf("%s is %v before the first step: check the data and the model for NaN and infinite values", what,
+			loss)
 	}
 	hint := "try a smaller --lr or --clip 1"
 	if s.Save != "" {

@@ -59,7 +59,8 @@ func TestLayoutsTrainEqually(t *testing.T) {
 	base := []string{"data", data, "labels", "label", "epochs", "2", "clip", "5"}
 	want, plain := trained(t, 2, base...)
 	for _, o := range [][]string{
-		{"checkpoint", "sqrt"}, {"checkpoint", "light"}, {"checkpoint", "every=2"}, {"checkpoint", "auto"}, {"offload", "activations"},
+		{"checkpoint", "sqrt"}, {"checkpoint", "light"}, {"checkpoint", "every=2"}, {"checkpoint", "auto"},
+		{"offload", "activations"},
 		{"memory-budget", "1GiB"},
 	} {
 		got, _ := trained(t, 2, append(base, o...)...)
@@ -109,7 +110,8 @@ func TestPrunedWeightsRemainZero(t *testing.T) {
 		if c.pruned != "" {
 			m.Meta = []ir.Entry{{Key: pass.KeyPruned, Value: c.pruned}}
 		}
-		res, err := tune(t, m, 2, append([]string{"data", samples(t, 300), "labels", "label", "epochs", "2", "lr", "0.01"}, c.o...)...)
+		res, err := tune(t, m, 2, append([]string{"data", samples(t, 300), "labels", "label", "epochs", "2", "lr", "0.01"},
+			c.o...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +127,9 @@ func TestPrunedWeightsRemainZero(t *testing.T) {
 		if c.keep != (kept == len(zero)) || changed == 0 {
 			t.Errorf("%s: %d of %d zeros are kept, %d elements changed", c.name, kept, len(zero), changed)
 		}
-		if mentioned := slices.ContainsFunc(res.Trainings[0].Chosen, func(s pass.Setting) bool { return s.Option == "keep-zeros" && strings.Contains(s.Why, "w0") }); mentioned == c.keep {
+		if mentioned := slices.ContainsFunc(res.Trainings[0].Chosen, func(s pass.Setting) bool {
+			return s.Option == "keep-zeros" && strings.Contains(s.Why, "w0")
+		}); mentioned == c.keep {
 			t.Errorf("%s: zeros that are trained are mentioned: %v", c.name, mentioned)
 		}
 	}
@@ -141,7 +145,9 @@ func TestPrunedWeightsAreRecorded(t *testing.T) {
 	m := network(1, features, 32, classes)
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	if _, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1}, []pass.Options{step, finetune(t, "data", samples(t, 100), "labels", "label", "steps", "3", "lr", "0.01")}); err != nil {
+	if _, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 1},
+		[]pass.Options{step, finetune(t, "data", samples(t, 100), "labels", "label", "steps", "3", "lr",
+			"0.01")}); err != nil {
 		t.Fatal(err)
 	}
 	if got := pass.PrunedWeights(m); len(got) != 1 || !got["w0"] {
@@ -180,7 +186,8 @@ func TestResume(t *testing.T) {
 			t.Errorf("%v: weights differ by %g", layout, d)
 		}
 		if got := res.Trainings[0]; got.Steps != plain.Steps || len(got.ValidationLoss) != len(plain.ValidationLoss) {
-			t.Errorf("%d steps and %d evaluations, want %d and %d", got.Steps, len(got.ValidationLoss), plain.Steps, len(plain.ValidationLoss))
+			t.Errorf("%d steps and %d evaluations, want %d and %d", got.Steps, len(got.ValidationLoss), plain.Steps,
+				len(plain.ValidationLoss))
 		}
 	}
 }
@@ -265,7 +272,8 @@ func TestCheckpointOfEachEpoch(t *testing.T) {
 func TestMomentum(t *testing.T) {
 	data := samples(t, 300)
 	of := func(optimizer, steps string, o ...string) map[string][]byte {
-		w, _ := trained(t, 2, append([]string{"data", data, "labels", "label", "lr", "0.01", "schedule", "constant", "warmup", "0", "optimizer", optimizer, "steps", steps}, o...)...)
+		w, _ := trained(t, 2, append([]string{"data", data, "labels", "label", "lr", "0.01", "schedule", "constant", "warmup",
+			"0", "optimizer", optimizer, "steps", steps}, o...)...)
 		return w
 	}
 	for _, c := range []struct {
@@ -290,7 +298,8 @@ func TestCheckpointOfOtherOptions(t *testing.T) {
 	if err := os.WriteFile(checkpoint, []byte("not an archive"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tune(t, network(1, features, 32, 16, classes), 2, o...); err == nil || !strings.Contains(err.Error(), "--resume") {
+	if _, err := tune(t, network(1, features, 32, 16, classes), 2, o...); err == nil ||
+		!strings.Contains(err.Error(), "--resume") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -308,7 +317,8 @@ func TestInvalidOptions(t *testing.T) {
 		{"smaller --batch", []string{"data", data, "labels", "label", "batch", "1000"}},
 		{"none, light, sqrt, every=N", []string{"data", data, "labels", "label", "checkpoint", "often"}},
 		{"the process needs at least", []string{"data", data, "labels", "label", "memory-budget", "1KiB"}},
-		{"the loss is", []string{"data", data, "labels", "label", "lr", "100", "optimizer", "sgd", "weight-decay", "100", "epochs", "9"}},
+		{"the loss is", []string{"data", data, "labels", "label", "lr", "100", "optimizer", "sgd", "weight-decay", "100",
+			"epochs", "9"}},
 	} {
 		_, err := tune(t, network(1, features, 32, 16, classes), 2, c.o...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
@@ -333,7 +343,8 @@ func TestNaNBeforeTraining(t *testing.T) {
 
 // The times of a training's activities are those of the whole run, and its samples those of its steps.
 func TestProgress(t *testing.T) {
-	tr := ready(t, network(1, features, 16, classes), "data", samples(t, 300), "labels", "label", "epochs", "2", "batch", "30")
+	tr := ready(t, network(1, features, 16, classes), "data", samples(t, 300), "labels", "label", "epochs",
+		"2", "batch", "30")
 	var all []pass.Progress
 	tr.progress.notify = func(p pass.Progress) { all = append(all, p) }
 	began := time.Now()
@@ -347,7 +358,8 @@ func TestProgress(t *testing.T) {
 	}
 	for i, p := range all {
 		done := min(i+1, steps)
-		if p.Done != (i == steps) || p.Step != done || p.Steps != steps || p.Ran != done || p.Samples != 30*done || p.Method != "finetune" {
+		if p.Done != (i == steps) || p.Step != done || p.Steps != steps || p.Ran != done || p.Samples != 30*done ||
+			p.Method != "finetune" {
 			t.Errorf("call %d: %+v", i, p)
 		}
 	}

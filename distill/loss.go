@@ -48,7 +48,8 @@ var losses = map[string]string{
 }
 
 // terms returns the terms of the loss. heads returns the outputs that labels belong to.
-func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList, labelled bool, heads func() ([]head, error)) ([]term, error) {
+func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList, labelled bool,
+	heads func() ([]head, error)) ([]term, error) {
 	alpha := s.labelWeight(labelled)
 	var ts []term
 	if s.Loss == nextToken {
@@ -199,12 +200,14 @@ type target struct {
 
 // addLosses adds the losses to the forward graph of a number of samples of tokens, 0 if they may not have padding. It
 // returns them, the gradients that start the backward pass, and the targets.
-func (s *settings) addLosses(t *grad.Tape, terms []term, samples, tokens int64) (sum []*ir.Value, seeds map[*ir.Value]*ir.Value, targets []target, err error) {
+func (s *settings) addLosses(t *grad.Tape, terms []term, samples, tokens int64) (sum []*ir.Value,
+	seeds map[*ir.Value]*ir.Value, targets []target, err error) {
 	seeds = map[*ir.Value]*ir.Value{}
 	for i, term := range terms {
 		x := t.Value(term.student)
 		if x == nil {
-			return nil, nil, nil, fmt.Errorf("value %q is not available in training: it is inside a fused operator", term.student)
+			return nil, nil, nil, fmt.Errorf("value %q is not available in training: it is inside a fused operator",
+				term.student)
 		}
 		in, err := s.target(t, i, term, x)
 		if err != nil {
@@ -247,9 +250,11 @@ func (s *settings) lossAttrs(t term) []*ir.Attr {
 	case relations:
 		attrs = append(attrs, ir.IntAttr("axis", -1))
 	case "cross-entropy":
-		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", t.head.axis), ir.IntAttr("ignore_index", dataset.NoLabel))
+		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", t.head.axis),
+			ir.IntAttr("ignore_index", dataset.NoLabel))
 	case nextToken:
-		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", -1), ir.IntAttr("ignore_index", noToken))
+		attrs = append(attrs, ir.FloatAttr("smoothing", float32(s.LabelSmoothing)), ir.IntAttr("axis", -1),
+			ir.IntAttr("ignore_index", noToken))
 	}
 	return attrs
 }

@@ -13,7 +13,8 @@ func TestAlpha(t *testing.T) {
 	step := func(alpha string) []float32 {
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
-		o := parse(t, "data", data, "labels", "label", "validate", "0", "steps", "1", "optimizer", "sgd", "momentum", "0", "alpha", alpha)
+		o := parse(t, "data", data, "labels", "label", "validate", "0", "steps", "1", "optimizer", "sgd", "momentum", "0",
+			"alpha", alpha)
 		tr := newTrainer(network(1, features, 32, classes), e, 2, o)
 		defer tr.close()
 		if err := tr.prepare(t.Context(), []*ir.Model{network(2, features, 16, classes)}); err != nil {

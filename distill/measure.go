@@ -147,7 +147,8 @@ func (m *measurement) add(ctx context.Context, s metric.Scorer, b *dataset.Batch
 	if m == nil {
 		return nil
 	}
-	of := &metric.Batch{Inputs: b.Inputs, Got: map[string]*ir.Array{}, Outputs: m.outputs, Labels: b.Labels, Targets: b.Targets, First: b.First, N: b.N}
+	of := &metric.Batch{Inputs: b.Inputs, Got: map[string]*ir.Array{}, Outputs: m.outputs, Labels: b.Labels,
+		Targets: b.Targets, First: b.First, N: b.N}
 	for _, name := range m.names {
 		of.Got[name] = out[name]
 	}

@@ -97,7 +97,8 @@ func TestMetricsOfTheValidationSet(t *testing.T) {
 
 // Training that leaves the source is worse by its distance from it: the weights before training are kept.
 func TestMetricOfTheReferenceKeepsTheSource(t *testing.T) {
-	training := trainedFrom(t, parse(t, "data", samples(t, 300), "labels", "label", "epochs", "1", "metric", "embedding-cosine", "lr", "0.05"))
+	training := trainedFrom(t, parse(t, "data", samples(t, 300), "labels", "label", "epochs", "1", "metric",
+		"embedding-cosine", "lr", "0.05"))
 	if training.Kept != 0 {
 		t.Errorf("weights of step %d were kept", training.Kept)
 	}
@@ -115,7 +116,8 @@ func TestMetricsThatDoNotApply(t *testing.T) {
 		{"requires a validation set; use --validate", []string{"metric", "f1", "validate", "0"}},
 		{"--scores: unknown output \"z\"", []string{"metric", "f1", "scores", "z"}},
 	} {
-		_, err := tune(t, network(1, features, 32, classes), 2, append([]string{"data", data, "labels", "label", "epochs", "1"}, c.o...)...)
+		_, err := tune(t, network(1, features, 32, classes), 2,
+			append([]string{"data", data, "labels", "label", "epochs", "1"}, c.o...)...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want %q", c.o, err, c.want)
 		}

@@ -109,7 +109,8 @@ func isItself(step *pass.Step, s *settings) bool {
 // newStepTrainer returns the trainer of a step's model.
 func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t := newTrainer(step.Model, step.Eval, step.Env.Workers, s)
-	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps} // no weights are read in each run
+	// no weights are read in each run
+	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps}
 	t.params.pruned, t.params.keep = pass.PrunedWeights(step.Model), s.KeepZeros
 	maps.Copy(t.params.pruned, s.pruned)
 	t.params.selected = selected(step)
@@ -173,9 +174,11 @@ func untrainable(s *pass.Step) error {
 func (t *trainer) report(method string) pass.Training {
 	h := &t.state.History
 	return pass.Training{
-		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: t.state.BestAt, Averaged: t.state.Averaged, Chosen: t.settings.chosen,
-		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName, ValidationMetric: h.Metric,
-		TrainingMemory: t.planned, Outputs: t.trainedOutputs(),
+		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: t.state.BestAt,
+		Averaged: t.state.Averaged, Chosen: t.settings.chosen,
+		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName,
+		ValidationMetric: h.Metric,
+		TrainingMemory:   t.planned, Outputs: t.trainedOutputs(),
 	}
 }
 

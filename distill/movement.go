@@ -112,7 +112,8 @@ func (m *movement) apply(ctx context.Context) error {
 				pruned++
 			}
 		}
-		replace(m.step, v, ir.Mem(a.Data), pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements", pruned, len(w))})
+		replace(m.step, v, ir.Mem(a.Data), pass.Reason{Code: pass.Pruned,
+			Detail: fmt.Sprintf("%d of %d elements", pruned, len(w))})
 	}
 	return nil
 }

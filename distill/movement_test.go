@@ -16,7 +16,8 @@ func TestMovementScores(t *testing.T) {
 	data := samples(t, 64)
 	m, e := network(1, features, 16, classes), ir.NewEval(t.TempDir())
 	defer e.Close()
-	o := parse(t, "data", data, "labels", "label", "batch", "64", "steps", "1", "optimizer", "sgd", "warmup", "0", "validate", "0", "lr", "0.05").FineTune
+	o := parse(t, "data", data, "labels", "label", "batch", "64", "steps", "1", "optimizer", "sgd", "warmup", "0",
+		"validate", "0", "lr", "0.05").FineTune
 	before := weights(t, m)
 	all := newIterations(&pass.Step{Model: m, Eval: e, Method: "movement"}, o)
 	ws := trainedWeights(m, m.Graph.Consts())
@@ -47,7 +48,8 @@ func TestMovementMasks(t *testing.T) {
 		{[]float32{1, 1}, []float32{1, 2}, 2, []float32{0, 0}},
 		{[]float32{1, 1}, []float32{1, 2}, 0, []float32{1, 1}},
 	} {
-		w := &maskedWeight{scores: ir.ArrayOf(c.scores, int64(len(c.scores))), mask: ir.NewArray(ir.Float, int64(len(c.scores)))}
+		w := &maskedWeight{scores: ir.ArrayOf(c.scores, int64(len(c.scores))),
+			mask: ir.NewArray(ir.Float, int64(len(c.scores)))}
 		w.prune(c.values, c.n)
 		if got := ir.View[float32](w.mask); !slices.Equal(got, c.want) {
 			t.Errorf("scores %v, %d pruned: mask %v, want %v", c.scores, c.n, got, c.want)
@@ -57,9 +59,11 @@ func TestMovementMasks(t *testing.T) {
 
 // Movement pruning learns while it prunes; a weight under the mask keeps its value and is zero at the end only.
 func TestMovementPruning(t *testing.T) {
-	ws, res := prunedInSteps(t, movementPruning, 2, "amount", "0.6", "steps", "4", "epochs", "3", "lr", "0.01", "data", samples(t, 600), "labels", "label")
+	ws, res := prunedInSteps(t, movementPruning, 2, "amount", "0.6", "steps", "4", "epochs", "3", "lr", "0.01", "data",
+		samples(t, 600), "labels", "label")
 	h := res.Trainings[0]
-	if got := zeros(ws); math.Abs(got-0.6) > 0.01 || len(h.Pruning) != 5 || h.Pruning[0].Amount != 0 || math.Abs(h.Pruning[4].Amount-0.6) > 0.01 {
+	if got := zeros(ws); math.Abs(got-0.6) > 0.01 || len(h.Pruning) != 5 || h.Pruning[0].Amount != 0 ||
+		math.Abs(h.Pruning[4].Amount-0.6) > 0.01 {
 		t.Errorf("%v of the weights are zero; %+v", got, h.Pruning)
 	}
 	if a := h.Pruning[4].Accuracy; a == nil || *a < 0.9 {

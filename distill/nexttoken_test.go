@@ -32,9 +32,11 @@ func decoder() *ir.Model {
 	cache := []ir.Dim{batch, {N: kvHeads}, {N: -1, Param: "past"}, {N: size}}
 	ids := input("input_ids", ir.Int64, batch, ir.Dim{N: -1, Param: "tokens"})
 	attended := input("attention_mask", ir.Int64, batch, ir.Dim{N: -1, Param: "total"})
-	keys, values := input("past_key_values.0.key", ir.Float, cache...), input("past_key_values.0.value", ir.Float, cache...)
+	keys, values := input("past_key_values.0.key", ir.Float, cache...),
+		input("past_key_values.0.value", ir.Float, cache...)
 	ints := func(name string, is ...int64) *ir.Value {
-		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}},
+			Source: ir.Ints(is...)})
 	}
 	weight := func(name string, shape ...int64) *ir.Value { return g.AddConst(name, random(r, shape...)) }
 	angle := func(f func(float64) float64) *ir.Value {
@@ -42,7 +44,8 @@ func decoder() *ir.Model {
 		for i := range x {
 			x[i] = float32(f(float64(i/(size/2)) * math.Pow(0.1, float64(i%(size/2)))))
 		}
-		return g.AddConst("angle", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{positions, size / 2}}, Source: ir.Floats(x...)})
+		return g.AddConst("angle", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{positions, size / 2}},
+			Source: ir.Floats(x...)})
 	}
 	norm := func(x *ir.Value, name string) *ir.Value {
 		return g.Insert(nil, "LayerNormalization", []*ir.Value{x, weight(name, width)})
@@ -61,7 +64,8 @@ func decoder() *ir.Model {
 	n := norm(x, "norm.0")
 	q, k, v := dense(n, "q", width, heads*size), dense(n, "k", width, kvHeads*size), dense(n, "v", width, kvHeads*size)
 	in := []*ir.Value{q, k, v, keys, values, last, total, angle(math.Cos), angle(math.Sin)}
-	a := g.NewNode(ir.OpID{Domain: "com.microsoft", Type: "GroupQueryAttention"}, in, ir.IntAttr("num_heads", heads), ir.IntAttr("kv_num_heads", kvHeads), ir.IntAttr("do_rotary", 1))
+	a := g.NewNode(ir.OpID{Domain: "com.microsoft", Type: "GroupQueryAttention"}, in, ir.IntAttr("num_heads", heads),
+		ir.IntAttr("kv_num_heads", kvHeads), ir.IntAttr("do_rotary", 1))
 	a.SetOutputs(g.NewValue("attention"), g.NewValue("present.0.key"), g.NewValue("present.0.value"))
 	g.Append(a)
 	x = g.Insert(nil, "Add", []*ir.Value{x, dense(a.Outputs[0], "o", heads*size, width)})
@@ -98,7 +102,8 @@ func tokensOf(t *testing.T) string {
 // A language model is trained on token ids alone: the perplexity of a held-out part of the text decreases below that of
 // single characters, and is the exponential of the loss.
 func TestNextTokenLossDecreasesPerplexity(t *testing.T) {
-	res, err := tune(t, decoder(), 2, "data", tokensOf(t), "dim", "tokens=32", "loss", "next-token", "metric", "perplexity",
+	res, err := tune(t, decoder(), 2, "data", tokensOf(t), "dim", "tokens=32", "loss", "next-token",
+		"metric", "perplexity",
 		"epochs", "3", "batch", "8", "lr", "0.01", "accumulate", "2")
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +121,8 @@ func TestNextTokenLossDecreasesPerplexity(t *testing.T) {
 }
 
 func TestNextTokenLossNeedsALanguageModel(t *testing.T) {
-	_, err := tune(t, network(1, features, 16, classes), 1, "data", samples(t, 64), "labels", "label", "loss", "next-token")
+	_, err := tune(t, network(1, features, 16, classes), 1, "data", samples(t, 64), "labels", "label",
+		"loss", "next-token")
 	if err == nil || !strings.Contains(err.Error(), "requires an output of shape [samples, tokens, vocabulary]") {
 		t.Errorf("error %v", err)
 	}

@@ -46,14 +46,16 @@ func withNaN(t *testing.T) string {
 func TestNonFiniteStepsEndTraining(t *testing.T) {
 	data, teacher := withNaN(t), network(2, features, 16, classes)
 	for _, loss := range [][]string{
-		{"alpha", "0", "loss", "kl"}, {"alpha", "0", "loss", "mse"}, {"alpha", "0", "loss", "cosine"}, {"loss", "cross-entropy"}, {"alpha", "0", "loss", "kl", "accumulate", "4"},
+		{"alpha", "0", "loss", "kl"}, {"alpha", "0", "loss", "mse"}, {"alpha", "0", "loss", "cosine"},
+		{"loss", "cross-entropy"}, {"alpha", "0", "loss", "kl", "accumulate", "4"},
 		{"alpha", "0", "loss", "kl", "optimizer", "adam8"}, {"alpha", "0", "loss", "kl", "clip", "1"},
 	} {
 		failed := false
 		for _, steps := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
 			e := ir.NewEval(t.TempDir())
 			defer e.Close()
-			o := append([]string{"data", data, "teacher", "teacher.onnx", "batch", "8", "lr", "0.01", "validate", "0", "steps", steps}, loss...)
+			o := append([]string{"data", data, "teacher", "teacher.onnx", "batch", "8", "lr", "0.01", "validate", "0", "steps",
+				steps}, loss...)
 			tr := newTrainer(network(1, features, 16, classes), e, serial, parse(t, o...))
 			if err := tr.prepare(t.Context(), []*ir.Model{teacher}); err != nil {
 				t.Fatal(err)
@@ -83,7 +85,8 @@ func TestNonFiniteStepsEndTraining(t *testing.T) {
 // Weights that overflow in the last step are an error: no loss is computed with them. Those that were infinite before
 // training are none.
 func TestNonFiniteWeightsAreAnError(t *testing.T) {
-	tr := ready(t, network(1, features, 16, classes), "data", samples(t, 64), "labels", "label", "steps", "1", "lr", "0.01")
+	tr := ready(t, network(1, features, 16, classes), "data", samples(t, 64), "labels", "label", "steps",
+		"1", "lr", "0.01")
 	if err := tr.checkWeights(); err != nil {
 		t.Error(err)
 	}

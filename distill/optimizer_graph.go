@@ -57,7 +57,8 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 		attrs = append(attrs[:len(attrs):len(attrs)], ir.IntAttr("keep_zeros", 1))
 	}
 	if u.settings.MaxNorm > 0 && len(p.array.Shape) > 1 {
-		attrs = append(attrs[:len(attrs):len(attrs)], ir.FloatAttr("max_norm", float32(u.settings.MaxNorm)), ir.IntAttr("norm_axis", unitAxis(p)))
+		attrs = append(attrs[:len(attrs):len(attrs)], ir.FloatAttr("max_norm", float32(u.settings.MaxNorm)),
+			ir.IntAttr("norm_axis", unitAxis(p)))
 	}
 	sum := u.graph.Own(o.op, 1, append(in, hyper), attrs...)[0]
 	sum.Producer().Name = "update of " + p.name

@@ -19,7 +19,8 @@ func TestLearningRates(t *testing.T) {
 		{"linear", 0.5, []float64{0.2, 0.4, 0.6, 0.8, 1, 1, 0.8, 0.6, 0.4, 0.2}},
 		{"step", 0, []float64{1, 1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01}},
 		{"step", 0.1, []float64{1, 1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01, 0.01}},
-		{"cosine", 0.29, []float64{0.5, 1, 1, cosine(1, 8), cosine(2, 8), cosine(3, 8), 0.5, cosine(5, 8), cosine(6, 8), cosine(7, 8)}},
+		{"cosine", 0.29, []float64{0.5, 1, 1, cosine(1, 8), cosine(2, 8), cosine(3, 8), 0.5, cosine(5, 8), cosine(6, 8),
+			cosine(7, 8)}},
 	} {
 		s := &settings{FineTune: FineTune{LR: 0.02, Schedule: c.schedule, Warmup: &c.warmup}}
 		for step, want := range c.want {

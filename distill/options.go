@@ -158,12 +158,15 @@ func (o *FineTune) checkRanges() error {
 		x, least, limit float64
 	}{
 		{"validate", *o.Validate, 0, 0.9}, {"label-smoothing", o.LabelSmoothing, 0, 0.99}, {"dropout", o.Dropout, 0, 0.95},
-		{"warmup", *o.Warmup, 0, 1}, {"momentum", *o.Momentum, 0, 0.9999}, {"lr", o.LR, 0, 100}, {"weight-decay", valueOr(o.WeightDecay, 0), 0, 100},
+		{"warmup", *o.Warmup, 0, 1}, {"momentum", *o.Momentum, 0, 0.9999}, {"lr", o.LR, 0, 100},
+		{"weight-decay", valueOr(o.WeightDecay, 0), 0, 100},
 		{"ema", o.EMA, 0, 0.999999},
-		{"clip", o.Clip, 0, math.MaxFloat32}, {"max-norm", o.MaxNorm, 0, math.MaxFloat32}, {"temperature", o.Temperature, 0.01, 1000},
+		{"clip", o.Clip, 0, math.MaxFloat32}, {"max-norm", o.MaxNorm, 0, math.MaxFloat32},
+		{"temperature", o.Temperature, 0.01, 1000},
 		{"feature-weight", o.FeatureWeight, 0, 1e9},
 		{"epochs", float64(o.Epochs), 0, 1e6}, {"steps", float64(o.Steps), 0, 1e9}, {"batch", float64(o.Batch), 0, 1e6},
-		{"accumulate", float64(o.Accumulate), 1, largestBatch(o.Batch)}, {"patience", float64(valueOr(o.Patience, 0)), 0, 1e6}, {"save-every", float64(o.SaveEvery), 0, 1e9},
+		{"accumulate", float64(o.Accumulate), 1, largestBatch(o.Batch)}, {"patience", float64(valueOr(o.Patience, 0)), 0,
+			1e6}, {"save-every", float64(o.SaveEvery), 0, 1e9},
 		{"alpha", valueOr(o.Alpha, 0), 0, 1}, {"reinit", float64(valueOr(o.Reinit, 0)), 0, math.MaxInt64},
 	} {
 		if !(f.x >= f.least && f.x <= f.limit) {

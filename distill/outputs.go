@@ -15,10 +15,12 @@ func pairOutputs(student, teacher []*ir.Value) ([]*ir.Value, error) {
 	for i, at := range ir.Pair(namesOf(student), namesOf(teacher)) {
 		y := student[i]
 		if at < 0 {
-			return nil, fmt.Errorf("the teacher has no output for %s of the student: its outputs are %s; %s", described(y), described(teacher...), remedy)
+			return nil, fmt.Errorf("the teacher has no output for %s of the student: its outputs are %s; %s", described(y),
+				described(teacher...), remedy)
 		}
 		if !comparable(y, teacher[at]) {
-			return nil, fmt.Errorf("output %s of the student cannot be compared with %s of the teacher; %s", described(y), described(teacher[at]), remedy)
+			return nil, fmt.Errorf("output %s of the student cannot be compared with %s of the teacher; %s", described(y),
+				described(teacher[at]), remedy)
 		}
 		pairs = append(pairs, teacher[at])
 	}

@@ -28,11 +28,13 @@ func tagger(seed uint64, flat bool) *ir.Model {
 		g.Inputs = append(g.Inputs, v)
 	}
 	x := g.Insert(nil, "Gather", []*ir.Value{g.AddConst("embeddings", random(r, taggedWords, width)), g.Inputs[0]})
-	x = g.Insert(nil, "Tanh", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, g.AddConst("inner", random(r, width, width))})})
+	x = g.Insert(nil, "Tanh", []*ir.Value{g.Insert(nil, "MatMul",
+		[]*ir.Value{x, g.AddConst("inner", random(r, width, width))})})
 	y := g.Insert(nil, "MatMul", []*ir.Value{x, g.AddConst("head", random(r, width, taggedWords))})
 	y.Type = &ir.Type{Elem: ir.Float, Shape: append(dims, ir.Dim{N: taggedWords})}
 	if flat {
-		shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}}, Source: ir.Ints(-1, taggedWords)})
+		shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}},
+			Source: ir.Ints(-1, taggedWords)})
 		y = g.Insert(nil, "Reshape", []*ir.Value{y, shape})
 		y.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: -1, Param: "all"}, {N: taggedWords}}}
 	}
@@ -88,10 +90,12 @@ func distance(a, b *trainer) float64 {
 	return difference / change
 }
 
-var gradientDescent = []string{"optimizer", "sgd", "schedule", "constant", "warmup", "0", "weight-decay", "0", "lr", "0.1", "batch", "16", "validate", "0"}
+var gradientDescent = []string{"optimizer", "sgd", "schedule", "constant", "warmup", "0", "weight-decay", "0", "lr",
+	"0.1", "batch", "16", "validate", "0"}
 
 var taggedLosses = [][]string{
-	{"loss", "cross-entropy"}, {"loss", "next-token"}, {"loss", "kl", "alpha", "0"}, {"loss", "mse", "alpha", "0"}, {"loss", "cosine", "alpha", "0"},
+	{"loss", "cross-entropy"}, {"loss", "next-token"}, {"loss", "kl", "alpha", "0"}, {"loss", "mse", "alpha", "0"},
+	{"loss", "cosine", "alpha", "0"},
 	{"loss", "kl", "alpha", "0.5"}, {"loss", "cosine", "alpha", "0.3"},
 }
 
@@ -120,7 +124,8 @@ func TestAccumulatedStepsHaveOneGradient(t *testing.T) {
 func TestAllOfTheValidationSetIsEvaluated(t *testing.T) {
 	for _, loss := range [][]string{{"loss", "cross-entropy"}, {"loss", "kl", "alpha", "0"}, {"metric", "f1"}} {
 		run := func(n int) (validation, agreement, measured float64) {
-			o := slices.Concat([]string{"data", samples(t, 90), "labels", "label", "steps", "1", "accumulate", fmt.Sprint(n)}, gradientDescent, []string{"validate", "0.3"}, loss)
+			o := slices.Concat([]string{"data", samples(t, 90), "labels", "label", "steps", "1", "accumulate", fmt.Sprint(n)},
+				gradientDescent, []string{"validate", "0.3"}, loss)
 			tr := trainedOn(t, network(1, features, 32, classes), []*ir.Model{network(2, features, 32, classes)}, o...)
 			evaluated := 0
 			for part := tr.evaluator; part != nil; part = part.rest {
@@ -137,7 +142,8 @@ func TestAllOfTheValidationSetIsEvaluated(t *testing.T) {
 		}
 		for _, n := range []int{2, 4, 16} {
 			if l, a, m := run(n); math.Abs(l-loss0) > 1e-6*loss0 || a != agreement || m != measured {
-				t.Errorf("%v: validation loss, agreement and metric %v %v %v, in %d micro-batches %v %v %v", loss, loss0, agreement, measured, n, l, a, m)
+				t.Errorf("%v: validation loss, agreement and metric %v %v %v, in %d micro-batches %v %v %v", loss, loss0, agreement,
+					measured, n, l, a, m)
 			}
 		}
 	}
@@ -145,9 +151,11 @@ func TestAllOfTheValidationSetIsEvaluated(t *testing.T) {
 
 // What training draws at random for a sample depends on its position in the step, not on the micro-batch that it is in.
 func TestMicroBatchesDrawAsTheirStep(t *testing.T) {
-	for _, random := range [][]string{{"dropout", "0.5"}, {"augment", "flip,shift=1"}, {"dropout", "0.2", "augment", "flip"}} {
+	for _, random := range [][]string{{"dropout", "0.5"}, {"augment", "flip,shift=1"},
+		{"dropout", "0.2", "augment", "flip"}} {
 		step := func(n int, more ...string) *trainer {
-			o := slices.Concat([]string{"data", samples(t, 64), "labels", "label", "columns", "0,1,2,3", "steps", "2", "accumulate", fmt.Sprint(n)}, gradientDescent, more)
+			o := slices.Concat([]string{"data", samples(t, 64), "labels", "label", "columns", "0,1,2,3", "steps", "2",
+				"accumulate", fmt.Sprint(n)}, gradientDescent, more)
 			return trainedOn(t, network(1, 4, 32, classes), nil, o...)
 		}
 		whole := step(1, random...)
@@ -166,7 +174,8 @@ func TestMicroBatchesDrawAsTheirStep(t *testing.T) {
 func TestPaddingDoesNotCountInTraining(t *testing.T) {
 	for _, flat := range []bool{false, true} {
 		for _, loss := range taggedLosses {
-			if flat && (loss[1] == "next-token" || loss[1] == "cosine" || loss[3%len(loss)] == "0.5" || loss[1] == "cross-entropy") {
+			if flat && (loss[1] == "next-token" || loss[1] == "cosine" || loss[3%len(loss)] == "0.5" ||
+				loss[1] == "cross-entropy") {
 				continue // they require the axes of samples and tokens
 			}
 			for _, teachers := range []int{1, 2} {
@@ -180,7 +189,8 @@ func TestPaddingDoesNotCountInTraining(t *testing.T) {
 				if len(x.Loss) == 0 || len(x.Validation) == 0 {
 					t.Fatalf("%v: no losses of steps or of the validation set: %+v", loss, x)
 				}
-				if got, want := fmt.Sprint(y.Loss, y.Validation, y.Agreement), fmt.Sprint(x.Loss, x.Validation, x.Agreement); got != want {
+				if got, want := fmt.Sprint(y.Loss, y.Validation, y.Agreement),
+					fmt.Sprint(x.Loss, x.Validation, x.Agreement); got != want {
 					t.Errorf("%v, %d teachers: losses and agreement %s, with other padding %s", loss, teachers, want, got)
 				}
 			}

@@ -72,7 +72,8 @@ func NewPlan(ctx context.Context, step *pass.Step, o FineTune, with PlanOptions)
 	pl := t.planner()
 	p := pl.newPlan(c)
 	if with.Sizes {
-		p.TrainingMemory = pass.TrainingMemory{Budget: int64(t.settings.MemoryBudget), Memory: c.memory.sizes(), Layout: c.memory.Layout, Why: c.memory.Why}
+		p.TrainingMemory = pass.TrainingMemory{Budget: int64(t.settings.MemoryBudget), Memory: c.memory.sizes(),
+			Layout: c.memory.Layout, Why: c.memory.Why}
 		return p, nil
 	}
 	if p.TrainingMemory, err = pl.summary(ctx, c); err != nil {
@@ -111,8 +112,10 @@ func (t *trainer) plan(ctx context.Context, teachers []*ir.Model) (*candidate, e
 // newPlan returns the sizes of a layout.
 func (pl *planner) newPlan(c *candidate) *Plan {
 	p := &Plan{
-		Batch: c.layout.batch, MicroBatches: c.layout.microBatches, Fixed: pl.loader.fixedBatch > 0, Optimizer: pl.settings.Optimizer,
-		Bytes: c.memory.Total(), Arena: c.memory.Arena, Work: float64(c.layout.microBatches) * (3*c.step.forward + c.step.recomputed), Blocks: c.step.blocks(),
+		Batch: c.layout.batch, MicroBatches: c.layout.microBatches, Fixed: pl.loader.fixedBatch > 0,
+		Optimizer: pl.settings.Optimizer,
+		Bytes:     c.memory.Total(), Arena: c.memory.Arena,
+		Work: float64(c.layout.microBatches) * (3*c.step.forward + c.step.recomputed), Blocks: c.step.blocks(),
 	}
 	for _, w := range pl.params.weights {
 		p.Parameters += w.array.Elems()

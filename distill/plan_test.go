@@ -35,7 +35,8 @@ var planOptions = [][]string{
 const planBatch = 4
 
 // plannedModels are the real models of the test, but for exhaustive tests.
-var plannedModels = []string{"mlperf_resnet8", "magika_v3_3", "mnist_self_attention", "dtln_1", "fsanet_1x1", "ppocr_v3_det"}
+var plannedModels = []string{"mlperf_resnet8", "magika_v3_3", "mnist_self_attention", "dtln_1", "fsanet_1x1",
+	"ppocr_v3_det"}
 
 // TestPlanOfModels compares plans of models whose payloads cannot be read with those of training, and with the measured
 // memory of a step.
@@ -43,7 +44,9 @@ func TestPlanOfModels(t *testing.T) {
 	planned := 0
 	real := conform.RealModels(t)
 	if !conform.Exhaustive() {
-		real = slices.DeleteFunc(real, func(path string) bool { return !slices.Contains(plannedModels, filepath.Base(filepath.Dir(path))) })
+		real = slices.DeleteFunc(real, func(path string) bool {
+			return !slices.Contains(plannedModels, filepath.Base(filepath.Dir(path)))
+		})
 	}
 	for i, path := range append(conform.Fixtures(t), real...) {
 		for _, o := range conform.Sampled(i, planOptions) {
@@ -85,12 +88,14 @@ func comparePlans(t *testing.T, path string, o []string) bool {
 		}
 		return false
 	}
-	same := tr.memory.Arena == plan.Arena && tr.memory.Total() == plan.Bytes && tr.memory.Layout == plan.Layout && slices.Equal(tr.memory.sizes(), plan.Memory)
+	same := tr.memory.Arena == plan.Arena && tr.memory.Total() == plan.Bytes && tr.memory.Layout == plan.Layout &&
+		slices.Equal(tr.memory.sizes(), plan.Memory)
 	if slices.Contains(o, "qat") { // calibration may leave layers in float32
 		same = tr.memory.Arena <= plan.Arena && tr.memory.Total() <= plan.Bytes
 	}
 	if !same {
-		t.Errorf("%s %v:\nplan     %d %s %v\ntraining %d %s %v", path, o, plan.Arena, plan.Layout, plan.Memory, tr.memory.Arena, tr.memory.Layout, tr.memory.sizes())
+		t.Errorf("%s %v:\nplan     %d %s %v\ntraining %d %s %v", path, o, plan.Arena, plan.Layout, plan.Memory,
+			tr.memory.Arena, tr.memory.Layout, tr.memory.sizes())
 	}
 	if got := measuredArena(t, tr); got != tr.step.arena() {
 		t.Errorf("%s %v: arena of %d bytes planned, %d measured", path, o, tr.step.arena(), got)
@@ -175,7 +180,8 @@ func measuredArena(t *testing.T, tr *trainer) int64 {
 		if err := tr.fakeQuant.quantizeWeights(t.Context(), tr.environment, tr.params.weights); err != nil {
 			t.Fatal(err)
 		}
-		m, err := tr.step.session.Measure(t.Context(), tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1}))
+		m, err := tr.step.session.Measure(t.Context(),
+			tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +197,8 @@ func randomSamples(t *testing.T, m *ir.Model, n int) (path string, labelled bool
 	if !hasBatchAxis(dataset.Inputs(m.Graph)) {
 		return "", false
 	}
-	set, err := dataset.Generate(withDynamicBatch(dataset.Inputs(m.Graph)), dataset.Random{Batch: int64(n), Ranges: dataset.Ranges(m), Workers: 1})
+	set, err := dataset.Generate(withDynamicBatch(dataset.Inputs(m.Graph)),
+		dataset.Random{Batch: int64(n), Ranges: dataset.Ranges(m), Workers: 1})
 	if err != nil {
 		return "", false
 	}
@@ -208,7 +215,8 @@ func randomSamples(t *testing.T, m *ir.Model, n int) (path string, labelled bool
 			t.Fatal(err)
 		}
 		for name, a := range b.Inputs {
-			descr, ok := map[ir.DType]string{ir.Float: "<f4", ir.Double: "<f8", ir.Int64: "<i8", ir.Int32: "<i4", ir.Uint8: "|u1", ir.Bool: "|b1"}[a.DType]
+			descr, ok := map[ir.DType]string{ir.Float: "<f4", ir.Double: "<f8", ir.Int64: "<i8", ir.Int32: "<i4",
+				ir.Uint8: "|u1", ir.Bool: "|b1"}[a.DType]
 			if !ok {
 				return "", false
 			}
@@ -237,7 +245,8 @@ func hasBatchAxis(inputs []dataset.Input) bool {
 func TestDimOfTheBatch(t *testing.T) {
 	for dim, want := range map[string]string{"N=4": "--dim N=4: the axis is the batch of input \"x\"; set its size by --batch", "M=4": "the nearest of their dynamic axes: N"} {
 		for _, data := range [][]string{nil, {"data", samples(t, 64), "labels", "label"}} {
-			if _, err := planOf(t, network(1, features, 16, classes), append([]string{"dim", dim}, data...)); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := planOf(t, network(1, features, 16, classes), append([]string{"dim", dim}, data...)); err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("--dim %s %v: %v, want %q", dim, data, err, want)
 			}
 		}

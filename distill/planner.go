@@ -12,8 +12,9 @@ import (
 
 // A memoryUsage is the planned memory of the process in training, in bytes.
 type memoryUsage struct {
-	Program               int64 // program, Go runtime and graphs
-	Weights, States, Sums int64 // weights with their dequantized values, masks and scores, optimizer states, accumulated gradients
+	Program int64 // program, Go runtime and graphs
+	// weights with their dequantized values, masks and scores, optimizer states, accumulated gradients
+	Weights, States, Sums int64
 	Average               int64 // moving average of the weights
 	Constants             int64 // weights that are not trained, in the sessions of the graphs
 	Arena                 int64 // activations, gradients and scratch memory of a step

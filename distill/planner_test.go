@@ -54,10 +54,13 @@ func ready(t *testing.T, m *ir.Model, o ...string) *trainer {
 func TestPlannedArena(t *testing.T) {
 	data := samples(t, 300)
 	for _, o := range [][]string{
-		nil, {"checkpoint", "sqrt"}, {"checkpoint", "light"}, {"storage", "float16"}, {"offload", "activations"}, {"accumulate", "2"}, {"optimizer", "adam8"},
+		nil, {"checkpoint", "sqrt"}, {"checkpoint", "light"}, {"storage", "float16"}, {"offload", "activations"},
+		{"accumulate", "2"}, {"optimizer", "adam8"},
 	} {
-		tr := ready(t, network(1, features, 256, 256, 256, 64, classes), append([]string{"data", data, "labels", "label", "batch", "128"}, o...)...)
-		for b, err := range tr.loader.batches(t.Context(), tr.loader.training[:tr.layout.microBatch()], tr.layout.microBatch(), nil) {
+		tr := ready(t, network(1, features, 256, 256, 256, 64, classes),
+			append([]string{"data", data, "labels", "label", "batch", "128"}, o...)...)
+		for b, err := range tr.loader.batches(t.Context(), tr.loader.training[:tr.layout.microBatch()],
+			tr.layout.microBatch(), nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +155,8 @@ func TestMemoryBudget(t *testing.T) {
 
 // TestStepsDoNotLeakMemory compares the heap after 10 and after 70 steps.
 func TestStepsDoNotLeakMemory(t *testing.T) {
-	tr := ready(t, network(1, features, 64, 64, classes), "data", samples(t, 300), "labels", "label", "epochs", "8", "validate", "0")
+	tr := ready(t, network(1, features, 64, 64, classes), "data", samples(t, 300), "labels", "label", "epochs", "8",
+		"validate", "0")
 	heap := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()

@@ -54,11 +54,13 @@ func TestProfilesOfTraining(t *testing.T) {
 				t.Error("no time of waiting")
 			}
 			for _, row := range p.Operators {
-				if backward := row.Phase == string(grad.Backward); row.Name == "mcompress.ReluGrad" && !backward || row.Name == "Relu" && backward || row.Name == "mcompress.AdamUpdate" && row.Phase != string(grad.Update) {
+				if backward := row.Phase == string(grad.Backward); row.Name == "mcompress.ReluGrad" && !backward ||
+					row.Name == "Relu" && backward || row.Name == "mcompress.AdamUpdate" && row.Phase != string(grad.Update) {
 					t.Errorf("%+v", row)
 				}
 			}
-			if p.Peak.Arena > tr.memory.Arena+64<<10 || p.Peak.ByKind["gradient"] == 0 || p.Held["state"] != tr.memory.States || p.Waste.Unused != 0 {
+			if p.Peak.Arena > tr.memory.Arena+64<<10 || p.Peak.ByKind["gradient"] == 0 || p.Held["state"] != tr.memory.States ||
+				p.Waste.Unused != 0 {
 				t.Errorf("peak %+v, held %v, waste %+v; the plan is %+v", p.Peak, p.Held, p.Waste, tr.memory)
 			}
 			for _, g := range p.Growth {

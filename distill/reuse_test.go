@@ -10,7 +10,8 @@ import (
 // TestReusedBatches: training and evaluation in the memory of one batch, which is overwritten between two batches, is
 // bit-identical to training in which each batch has memory of its own.
 func TestReusedBatches(t *testing.T) {
-	tokens, data := []string{"data", tokensOf(t), "dim", "tokens=32", "loss", "next-token", "metric", "perplexity", "batch", "32"}, []string{"data", samples(t, 64), "labels", "label"}
+	tokens, data := []string{"data", tokensOf(t), "dim", "tokens=32", "loss", "next-token", "metric", "perplexity",
+		"batch", "32"}, []string{"data", samples(t, 64), "labels", "label"}
 	teachers := []*ir.Model{network(2, features, 16, classes), network(3, features, 24, classes)}
 	for name, c := range map[string]struct {
 		model    func() *ir.Model
@@ -26,7 +27,8 @@ func TestReusedBatches(t *testing.T) {
 		run := func(prefetch string, poison bool) map[string][]byte {
 			e := ir.NewEval(t.TempDir())
 			defer e.Close()
-			tr := newTrainer(c.model(), e, serial, parse(t, append([]string{"epochs", "3", "batch", "16", "lr", "0.01", "prefetch", prefetch}, c.o...)...))
+			tr := newTrainer(c.model(), e, serial,
+				parse(t, append([]string{"epochs", "3", "batch", "16", "lr", "0.01", "prefetch", prefetch}, c.o...)...))
 			defer tr.close()
 			if len(c.teachers) > 0 {
 				tr.settings.Teacher = slices.Repeat([]string{"teacher.onnx"}, len(c.teachers))

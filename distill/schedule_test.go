@@ -54,7 +54,8 @@ func TestDescend(t *testing.T) {
 // worker threads.
 func TestTrialsLeaveNoTrace(t *testing.T) {
 	data := samples(t, 300)
-	for _, o := range [][]string{{}, {"accumulate", "4"}, {"offload", "optimizer"}, {"storage", "float16"}, {"dropout", "0.1", "ema", "0.9"}} {
+	for _, o := range [][]string{{}, {"accumulate", "4"}, {"offload", "optimizer"}, {"storage", "float16"},
+		{"dropout", "0.1", "ema", "0.9"}} {
 		o = append([]string{"data", data, "labels", "label", "epochs", "5"}, o...)
 		got, c := trained(t, 2, o...)
 		rate := chosen(t, c, "lr")
@@ -83,7 +84,8 @@ func TestRateOfALargeStart(t *testing.T) {
 		start, least, equal float64
 		want                bool
 	}{
-		{600, 2.4, math.Log(10), true}, {600, 2.1, math.Log(10), false}, {2.4, 2.3, math.Log(10), false}, {600, 2.4, 0, false},
+		{600, 2.4, math.Log(10), true}, {600, 2.1, math.Log(10), false}, {2.4, 2.3, math.Log(10), false},
+		{600, 2.4, 0, false},
 	} {
 		if got := destroys(c.start, c.least, c.equal); got != c.want {
 			t.Errorf("%v: %v", c, got)
@@ -97,7 +99,8 @@ func TestRateOfALargeStart(t *testing.T) {
 
 // A trial that diverges has an infinite loss, and restores the weights.
 func TestTrialThatDiverges(t *testing.T) {
-	tr := ready(t, network(1, features, 32, classes), "data", samples(t, 300), "labels", "label", "optimizer", "sgd", "weight-decay", "1")
+	tr := ready(t, network(1, features, 32, classes), "data", samples(t, 300), "labels", "label", "optimizer", "sgd",
+		"weight-decay", "1")
 	before := bytes.Clone(tr.params.weights[0].array.Data)
 	tr.state.init(false)
 	_, loss, err := tr.schedule.trials.run(t.Context(), 1e30, trialSteps)
@@ -112,7 +115,8 @@ func TestTrialThatDiverges(t *testing.T) {
 // Few samples have smaller batches and more epochs.
 func TestOptionsOfSmallData(t *testing.T) {
 	for _, c := range []struct{ samples, unit, batch, epochs int }{
-		{54000, 1, 32, 3}, {3200, 1, 32, 3}, {3199, 1, 32, 4}, {900, 1, 32, 11}, {256, 1, 32, 38}, {255, 1, 16, 20}, {90, 1, 8, 28}, {9, 1, 1, 34},
+		{54000, 1, 32, 3}, {3200, 1, 32, 3}, {3199, 1, 32, 4}, {900, 1, 32, 11}, {256, 1, 32, 38}, {255, 1, 16, 20},
+		{90, 1, 8, 28}, {9, 1, 1, 34},
 		{2, 1, 1, 100}, {900, 5, 30, 10}, {90, 20, 20, 75}, {900, 48, 48, 17},
 	} {
 		s := newSettings(FineTune{Validate: new(float64)}, "finetune", automatic)
@@ -166,7 +170,8 @@ func TestCheckpointOfAnotherFormat(t *testing.T) {
 	if err := errors.Join(writeEntry(z, stateEntry, []byte(`{"Options": ""}`)), z.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = tune(t, network(1, features, 32, classes), 2, "data", samples(t, 300), "labels", "label", "save", checkpoint, "resume", "true")
+	_, err = tune(t, network(1, features, 32, classes), 2, "data", samples(t, 300), "labels", "label", "save", checkpoint,
+		"resume", "true")
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("format 0, this version reads %d", checkpointVersion)) {
 		t.Errorf("got %v", err)
 	}
@@ -185,7 +190,8 @@ func TestTime(t *testing.T) {
 	if repeat.Time != 0 || repeat.Steps != res.Trainings[0].Steps || repeat.Steps == 0 || repeat.LR == 0 {
 		t.Fatalf("%d steps were done; the options that repeat them: %+v", res.Trainings[0].Steps, repeat)
 	}
-	want, _ := trained(t, 1, append(o, "steps", strconv.Itoa(repeat.Steps), "lr", strconv.FormatFloat(repeat.LR, 'g', -1, 64))...)
+	want, _ := trained(t, 1, append(o, "steps", strconv.Itoa(repeat.Steps), "lr",
+		strconv.FormatFloat(repeat.LR, 'g', -1, 64))...)
 	equal(t, weights(t, m), want, "time")
 }
 

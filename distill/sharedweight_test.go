@@ -14,8 +14,10 @@ import (
 
 // palettes are steps with codebooks of each granularity, with and without scales, and each size of an index.
 var palettes = []string{
-	"palette", "palette entries=4", "palette entries=64 block=12", "palette entries=256", "palette block=0", "palette entries=64 block=0",
-	"palette granularity=per-group group=4", "palette entries=4 granularity=per-group group=4 block=0", "palette entries=4 granularity=per-block block=64",
+	"palette", "palette entries=4", "palette entries=64 block=12", "palette entries=256", "palette block=0",
+	"palette entries=64 block=0",
+	"palette granularity=per-group group=4", "palette entries=4 granularity=per-group group=4 block=0",
+	"palette entries=4 granularity=per-block block=64",
 	"palette vector=2", "palette vector=4 entries=256 block=0",
 }
 
@@ -48,7 +50,8 @@ func TestSharedWeights(t *testing.T) {
 func computedWeights(t *testing.T, tr *trainer) map[string][]byte {
 	t.Helper()
 	st, names, out := &step{feeds: map[string]*ir.Array{}}, map[string]string{}, map[string][]byte{}
-	tape, err := grad.New(t.Context(), tr.model, grad.Options{Inputs: tr.loader.smallest(), Train: tr.params.trainable, Change: tr.graphs.evaluationChange(t.Context(), st), Bare: true})
+	tape, err := grad.New(t.Context(), tr.model, grad.Options{Inputs: tr.loader.smallest(), Train: tr.params.trainable,
+		Change: tr.graphs.evaluationChange(t.Context(), st), Bare: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +98,8 @@ func computedWeights(t *testing.T, tr *trainer) map[string][]byte {
 // An entry changes by the sum of the gradients of its elements, times their scales.
 func TestCodebookGradient(t *testing.T) {
 	data := samples(t, 60)
-	o := []string{"data", data, "labels", "label", "batch", "16", "steps", "1", "optimizer", "sgd", "schedule", "constant", "lr", "0.5", "validate", "0", "dropout", "0"}
+	o := []string{"data", data, "labels", "label", "batch", "16", "steps", "1", "optimizer", "sgd", "schedule", "constant",
+		"lr", "0.5", "validate", "0", "dropout", "0"}
 	tr := qatTrainer(t, varied(), quantizer(t, "palette entries=4 block=16"), o...)
 	plain := qatTrainer(t, varied(), quantizer(t, "palette entries=4 block=16"), o...)
 	dense := computedWeights(t, plain)
@@ -107,7 +111,8 @@ func TestCodebookGradient(t *testing.T) {
 		if before[name] = slices.Clone(ir.View[float32](p.array)); p.shared != nil {
 			q := plain.params.byName[name]
 			q.shared = nil
-			q.setArray(&ir.Array{DType: ir.Float, Shape: q.tensor.Shape, Data: slices.Clone(dense[name])}, plain.settings.chosenOptimizer())
+			q.setArray(&ir.Array{DType: ir.Float, Shape: q.tensor.Shape, Data: slices.Clone(dense[name])},
+				plain.settings.chosenOptimizer())
 		}
 	}
 	plain.fakeQuant, plain.graphs.fakeQuant = nil, nil
@@ -124,7 +129,8 @@ func TestCodebookGradient(t *testing.T) {
 		if p.shared == nil {
 			continue
 		}
-		change, indices, scales := make([]float64, len(before[name])), ir.View[int32](p.shared.indices), ir.View[float32](p.shared.scales)
+		change, indices, scales := make([]float64, len(before[name])), ir.View[int32](p.shared.indices),
+			ir.View[float32](p.shared.scales)
 		for i, d := range difference(plain.params.byName[name].array.Data, dense[name]) {
 			change[indices[i]] += d * float64(scales[i/16])
 		}

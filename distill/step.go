@@ -24,7 +24,8 @@ type step struct {
 	masked  map[string]*ir.Value      // weights times their masks, by the names of parameters
 	grads   map[string]string         // names of the gradients of masked weights
 
-	forward, recomputed float64 // multiply-adds of the forward pass and of recomputation; the backward pass takes about 2 forward passes
+	// multiply-adds of the forward pass and of recomputation; the backward pass takes about 2 forward passes
+	forward, recomputed float64
 }
 
 // bindStats feeds the running statistics, and registers the outputs with their new values.
@@ -119,7 +120,8 @@ func (st *step) used(args map[string]*ir.Array) map[string]*ir.Array {
 }
 
 // run computes one micro-batch. It returns the losses, each the mean over what it counts in the micro-batch.
-func (st *step) run(ctx context.Context, b *dataset.Batch, targets []*ir.Array, h hyperparameters) (losses []float64, out map[string]*ir.Array, err error) {
+func (st *step) run(ctx context.Context, b *dataset.Batch, targets []*ir.Array, h hyperparameters) (losses []float64,
+	out map[string]*ir.Array, err error) {
 	if out, err = st.session.Run(ctx, st.arguments(b, targets, h), nil); err != nil {
 		return nil, nil, err
 	}

@@ -30,7 +30,8 @@ func (r result) diverges() bool { return !finite(r.loss) || !finite(r.squares) &
 
 // train updates the weights by every batch of samples, with the hyperparameters of next. It calls done after each step.
 // With --save a step that has begun ends, as an interrupted one may have changed weights.
-func (s *stepRunner) train(interruptible context.Context, samples []int, next func() hyperparameters, done func(result) error) error {
+func (s *stepRunner) train(interruptible context.Context, samples []int, next func() hyperparameters,
+	done func(result) error) error {
 	ctx := interruptible
 	if s.graphs.settings.Save != "" {
 		ctx = context.WithoutCancel(interruptible)
@@ -97,7 +98,8 @@ func (s *stepRunner) counts() *counter {
 
 // microBatch runs micro-batch i of a step. It returns its part of the loss and, if the step updates weights, the
 // squares of the gradients.
-func (s *stepRunner) microBatch(ctx context.Context, b *dataset.Batch, samples []int, i int, h hyperparameters) (r result, err error) {
+func (s *stepRunner) microBatch(ctx context.Context, b *dataset.Batch, samples []int, i int,
+	h hyperparameters) (r result, err error) {
 	if i == 0 { // weights change at the end of a step only
 		if err := s.graphs.quantizeWeights(ctx); err != nil {
 			return r, err

@@ -55,7 +55,8 @@ func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 
 // planBelow plans a layout in which a group of converted activations is stored in float32; nil if its arena is larger
 // than most. Most layouts need no plan for that.
-func (pl *planner) planBelow(ctx context.Context, p *layout, converted *step, group []string, most int64) (*step, error) {
+func (pl *planner) planBelow(ctx context.Context, p *layout, converted *step, group []string,
+	most int64) (*step, error) {
 	if converted.floor(group) > most {
 		return nil, nil
 	}

@@ -15,7 +15,8 @@ func planOfOptions(t *testing.T, m *ir.Model, o ...string) *Plan {
 	t.Helper()
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	p, err := NewPlan(t.Context(), &pass.Step{Model: m, Eval: e}, parse(t, append(o, "validate", "0")...).FineTune, PlanOptions{Sizes: true})
+	p, err := NewPlan(t.Context(), &pass.Step{Model: m, Eval: e}, parse(t, append(o, "validate", "0")...).FineTune,
+		PlanOptions{Sizes: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,14 +25,16 @@ func planOfOptions(t *testing.T, m *ir.Model, o ...string) *Plan {
 
 // No type of stored activations needs more memory than float32, with and without checkpointing.
 func TestStorageNeedsNoMoreMemory(t *testing.T) {
-	for _, units := range [][]int64{{784, 512, 10}, {64, 2048, 10}, {784, 300, 100, 10}, {64, 64, 64, 64, 64, 64, 64, 10}} {
+	for _, units := range [][]int64{{784, 512, 10}, {64, 2048, 10}, {784, 300, 100, 10},
+		{64, 64, 64, 64, 64, 64, 64, 10}} {
 		for _, batch := range []string{"8", "512", "2048"} {
 			for _, checkpoint := range []string{"none", "auto"} {
 				o := []string{"batch", batch, "checkpoint", checkpoint}
 				plain := planOfOptions(t, network(1, units...), o...)
 				for _, storage := range []string{"float16", "int8"} {
 					if got := planOfOptions(t, network(1, units...), append(o, "storage", storage)...); got.Arena > plain.Arena {
-						t.Errorf("%v, batch %s, checkpoint %s: arena of %d bytes in %s, %d in float32", units, batch, checkpoint, got.Arena, storage, plain.Arena)
+						t.Errorf("%v, batch %s, checkpoint %s: arena of %d bytes in %s, %d in float32", units, batch, checkpoint,
+							got.Arena, storage, plain.Arena)
 					}
 				}
 			}
@@ -42,7 +45,8 @@ func TestStorageNeedsNoMoreMemory(t *testing.T) {
 // Each activation that is stored in another type reduces the arena: one fewer increases it.
 func TestChooseStorage(t *testing.T) {
 	for _, o := range [][]string{{"storage", "float16"}, {"storage", "int8"}} {
-		tr := ready(t, network(1, features, 64, 64, 64, 256, 64, 64, 64, 64, 64, 64, classes), append([]string{"data", samples(t, 300), "labels", "label", "batch", "256", "validate", "0"}, o...)...)
+		tr := ready(t, network(1, features, 64, 64, 64, 256, 64, 64, 64, 64, 64, 64, classes),
+			append([]string{"data", samples(t, 300), "labels", "label", "batch", "256", "validate", "0"}, o...)...)
 		p, pl := tr.layout, tr.planner()
 		if len(p.stored.names) == 0 || p.stored.after >= p.stored.before {
 			t.Errorf("%v: %d activations, %d instead of %d bytes", o, len(p.stored.names), p.stored.after, p.stored.before)
@@ -73,7 +77,8 @@ func TestChooseStorage(t *testing.T) {
 // Training with int8 activations has about the loss of float32, with the same first loss, and does not depend on the
 // number of workers.
 func TestInt8Storage(t *testing.T) {
-	base := []string{"data", samples(t, 600), "labels", "label", "batch", "128", "epochs", "4", "validate", "0", "optimizer", "momentum"}
+	base := []string{"data", samples(t, 600), "labels", "label", "batch", "128", "epochs", "4", "validate", "0",
+		"optimizer", "momentum"}
 	learn := func(workers int, o ...string) (map[string][]byte, pass.Training) {
 		m := network(1, features, 64, 64, 64, 64, 64, 64, classes)
 		res, err := tune(t, m, workers, append(base, o...)...)

@@ -13,7 +13,8 @@ import (
 func TestPairs(t *testing.T) {
 	r := readFeatures(t)
 	units := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, features}}}
-	tokens := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, 4, 3}}, "mask": {DType: ir.Float, Shape: []int64{2, 4}}}
+	tokens := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, 4, 3}},
+		"mask": {DType: ir.Float, Shape: []int64{2, 4}}}
 	images := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, 2, 6, 6}}}
 	for _, c := range []struct {
 		name             string
@@ -21,11 +22,15 @@ func TestPairs(t *testing.T) {
 		specs            map[string]ir.Spec
 		want             []layerPair
 	}{
-		{"units", network(1, features, 16, 8, classes), network(2, features, 32, 24, classes), units, []layerPair{{0, 0}, {1, 1}}},
-		{"units of fewer layers", network(1, features, 16, classes), network(2, features, 32, 24, 16, classes), units, []layerPair{{0, 2}}},
+		{"units", network(1, features, 16, 8, classes), network(2, features, 32, 24, classes), units,
+			[]layerPair{{0, 0}, {1, 1}}},
+		{"units of fewer layers", network(1, features, 16, classes), network(2, features, 32, 24, 16, classes), units,
+			[]layerPair{{0, 2}}},
 		{"one layer", network(1, features, classes), network(2, features, 32, classes), units, nil},
-		{"images", convolutions(ir.Float, r.Small...), convolutions(ir.Float, r.Large...), images, []layerPair{{0, 0}, {1, 1}, {2, 2}}},
-		{"tokens", encoder(ir.Float, 2, r.Student...), encoder(ir.Float, 3, r.Teacher...), tokens, []layerPair{{0, 0}, {1, 2}, {2, 4}}},
+		{"images", convolutions(ir.Float, r.Small...), convolutions(ir.Float, r.Large...), images,
+			[]layerPair{{0, 0}, {1, 1}, {2, 2}}},
+		{"tokens", encoder(ir.Float, 2, r.Student...), encoder(ir.Float, 3, r.Teacher...), tokens,
+			[]layerPair{{0, 0}, {1, 2}, {2, 4}}},
 	} {
 		got := structureIn(t, c.student, c.specs).pairs(structureIn(t, c.teacher, c.specs))
 		if !slices.Equal(got, c.want) {
@@ -38,7 +43,8 @@ func TestUniform(t *testing.T) {
 	for _, c := range []struct {
 		k, n int
 		want []int
-	}{{3, 6, []int{0, 2, 4, 6}}, {4, 6, []int{0, 2, 3, 5, 6}}, {2, 3, []int{0, 2, 3}}, {6, 6, []int{0, 1, 2, 3, 4, 5, 6}}, {3, 2, []int{0, 1, 1, 2}}} {
+	}{{3, 6, []int{0, 2, 4, 6}}, {4, 6, []int{0, 2, 3, 5, 6}}, {2, 3, []int{0, 2, 3}}, {6, 6, []int{0, 1, 2, 3, 4, 5, 6}},
+		{3, 2, []int{0, 1, 1, 2}}} {
 		for i, want := range c.want {
 			if got := uniform(i, c.k, c.n); got != want {
 				t.Errorf("layer %d of %d: %d of %d, want %d", i, c.k, got, c.n, want)
@@ -51,8 +57,10 @@ func TestUniform(t *testing.T) {
 // shapes.
 func TestMatch(t *testing.T) {
 	r := readFeatures(t)
-	tokens := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, 4, 3}}, "mask": {DType: ir.Float, Shape: []int64{2, 4}}}
-	student, teacher := structureIn(t, encoder(ir.Float, 2, r.Student...), tokens), structureIn(t, encoder(ir.Float, 3, r.Teacher...), tokens)
+	tokens := map[string]ir.Spec{"x": {DType: ir.Float, Shape: []int64{2, 4, 3}},
+		"mask": {DType: ir.Float, Shape: []int64{2, 4}}}
+	student, teacher := structureIn(t, encoder(ir.Float, 2, r.Student...), tokens),
+		structureIn(t, encoder(ir.Float, 3, r.Teacher...), tokens)
 	deep, shallow := teacher.hidden[4].Name, student.hidden[2].Name
 	for _, c := range []struct{ match, kind, err string }{
 		{deep + "=" + shallow, hints, ""},

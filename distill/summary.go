@@ -11,7 +11,8 @@ import (
 
 // summary returns the planned memory of a layout, with its peak by kind and the effect of each memory saving.
 func (pl *planner) summary(ctx context.Context, c *candidate) (pass.TrainingMemory, error) {
-	s := pass.TrainingMemory{Budget: int64(pl.settings.MemoryBudget), Memory: c.memory.sizes(), Layout: c.memory.Layout, Why: c.memory.Why}
+	s := pass.TrainingMemory{Budget: int64(pl.settings.MemoryBudget), Memory: c.memory.sizes(), Layout: c.memory.Layout,
+		Why: c.memory.Why}
 	var err error
 	if s.Trades, err = pl.trades(ctx, c); err != nil {
 		return s, err
@@ -24,8 +25,10 @@ func (pl *planner) summary(ctx context.Context, c *candidate) (pass.TrainingMemo
 func (m *memoryUsage) sizes() []pass.Size {
 	return []pass.Size{
 		{Name: "program", Bytes: m.Program},
-		{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States}, {Name: "accumulated gradients", Bytes: m.Sums}, {Name: "moving average", Bytes: m.Average},
-		{Name: "frozen weights", Bytes: m.Constants}, {Name: "activations and gradients", Bytes: m.Arena}, {Name: "teacher", Bytes: m.Teacher},
+		{Name: "weights", Bytes: m.Weights}, {Name: "optimizer", Bytes: m.States},
+		{Name: "accumulated gradients", Bytes: m.Sums}, {Name: "moving average", Bytes: m.Average},
+		{Name: "frozen weights", Bytes: m.Constants}, {Name: "activations and gradients", Bytes: m.Arena},
+		{Name: "teacher", Bytes: m.Teacher},
 		{Name: "samples", Bytes: m.Samples}, {Name: "batches", Bytes: m.Batches}, {Name: "heap reserve", Bytes: m.Reserve},
 	}
 }
@@ -51,14 +54,17 @@ func (c *candidate) peak() ([]pass.Size, []pass.LiveValue, error) {
 		if len(live) == maxLive {
 			break
 		}
-		live = append(live, pass.LiveValue{Name: b.Name, Kind: b.Kind.String(), Layer: st.layerOf(b, st.usage.Steps), Bytes: b.Bytes})
+		live = append(live, pass.LiveValue{Name: b.Name, Kind: b.Kind.String(), Layer: st.layerOf(b, st.usage.Steps),
+			Bytes: b.Bytes})
 	}
 	return []pass.Size{
 		{Name: "program", Bytes: m.Program},
-		{Name: "weights", Bytes: m.Weights + m.Constants}, {Name: "gradients", Bytes: u[memory.Gradient] + m.Sums}, {Name: "optimizer states", Bytes: m.States}, {Name: "moving average", Bytes: m.Average},
+		{Name: "weights", Bytes: m.Weights + m.Constants}, {Name: "gradients", Bytes: u[memory.Gradient] + m.Sums},
+		{Name: "optimizer states", Bytes: m.States}, {Name: "moving average", Bytes: m.Average},
 		{Name: "activations", Bytes: u[memory.Activation]}, {Name: "recomputed activations", Bytes: u[memory.Recomputed]},
 		{Name: "scratch", Bytes: u[memory.Scratch]}, {Name: "unused arena", Bytes: m.Arena - u.Total()},
-		{Name: "teacher", Bytes: m.Teacher}, {Name: "samples", Bytes: m.Samples}, {Name: "batches", Bytes: m.Batches}, {Name: "heap reserve", Bytes: m.Reserve},
+		{Name: "teacher", Bytes: m.Teacher}, {Name: "samples", Bytes: m.Samples}, {Name: "batches", Bytes: m.Batches},
+		{Name: "heap reserve", Bytes: m.Reserve},
 	}, live, nil
 }
 
@@ -84,8 +90,12 @@ type saving struct {
 // savings returns the memory savings that a layout may have.
 func (p *layout) savings() []saving {
 	return []saving{
-		{fmt.Sprintf("activation checkpointing (%s)", p.checkpoint), p.checkpoint != "none", func(q *layout) { q.checkpoint, q.segments, q.recomputeCheap, q.exact = "none", nil, false, nil }},
-		{fmt.Sprintf("gradient accumulation (%d micro-batches)", p.microBatches), p.microBatches > 1, func(q *layout) { q.microBatches = 1 }},
+		{fmt.Sprintf("activation checkpointing (%s)", p.checkpoint), p.checkpoint != "none", func(q *layout) {
+			q.checkpoint, q.segments, q.recomputeCheap, q.exact = "none", nil, false, nil
+		}},
+		{fmt.Sprintf("gradient accumulation (%d micro-batches)", p.microBatches), p.microBatches > 1, func(q *layout) {
+			q.microBatches = 1
+		}},
 		{p.storage + " storage", p.storage != "float32", func(q *layout) { q.storage, q.exact = "float32", nil }},
 		{"activations offloaded", p.offloadActivations, func(q *layout) { q.offloadActivations = false }},
 		{"optimizer states offloaded", p.offloadOptimizer, func(q *layout) { q.offloadOptimizer = false }},
@@ -105,7 +115,8 @@ func (pl *planner) trades(ctx context.Context, c *candidate) ([]pass.Trade, erro
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, pass.Trade{Name: s.name, Saved: without.memory.Total() - c.memory.Total(), Work: c.step.overhead() - without.step.overhead()})
+		out = append(out, pass.Trade{Name: s.name, Saved: without.memory.Total() - c.memory.Total(),
+			Work: c.step.overhead() - without.step.overhead()})
 	}
 	return out, nil
 }

@@ -25,7 +25,8 @@ type teacher struct {
 }
 
 // newTeacher opens a model for these values of it. add appends nodes to its canonical graph; nil for none.
-func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader, add func(*grad.Tape) error) (*teacher, error) {
+func newTeacher(ctx context.Context, m *ir.Model, values []string, l *loader,
+	add func(*grad.Tape) error) (*teacher, error) {
 	tape, err := l.teacherTape(ctx, m, add)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,8 @@ func (l *loader) teacherTape(ctx context.Context, m *ir.Model, add func(*grad.Ta
 		}
 		specs[in.Name] = spec
 	}
-	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: none, Change: l.rewrite(ctx), Append: add, Bare: true})
+	tape, err := grad.New(ctx, m, grad.Options{Inputs: specs, Train: none, Change: l.rewrite(ctx),
+		Append: add, Bare: true})
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +204,8 @@ type teachers struct {
 }
 
 // newTeachers opens the teacher models for these losses; nil if none of them needs one.
-func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featureList, l *loader) (_ *teachers, err error) {
+func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featureList,
+	l *loader) (_ *teachers, err error) {
 	values := make([][]string, len(models))
 	for _, term := range terms {
 		for _, s := range term.soft {
@@ -232,7 +235,8 @@ func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featu
 }
 
 // targets returns the targets of a batch. ts may be nil.
-func (ts *teachers) targets(ctx context.Context, targets []target, b *dataset.Batch, samples []int) ([]*ir.Array, error) {
+func (ts *teachers) targets(ctx context.Context, targets []target, b *dataset.Batch,
+	samples []int) ([]*ir.Array, error) {
 	out, err := ts.soft(ctx, b, samples)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ func singleSample(seed uint64) *ir.Model {
 	x := g.Inputs[0]
 	x.Type.Shape[0] = ir.Dim{N: 1}
 	first := g.First()
-	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}}, Source: ir.Ints(1, features)})
+	shape := g.AddConst("shape", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{2}},
+		Source: ir.Ints(1, features)})
 	first.SetInput(0, g.Insert(first, "Reshape", []*ir.Value{x, shape}))
 	g.Outputs[0].Type.Shape[0] = ir.Dim{N: 1}
 	return m

@@ -13,7 +13,8 @@ import (
 // taught returns the trainer after training a student of classes with teachers.
 func taught(t *testing.T, teachers []*ir.Model, o ...string) *trainer {
 	t.Helper()
-	return trainedOn(t, network(1, features, 32, classes), teachers, append([]string{"labels", "label", "validate", "0", "alpha", "0"}, o...)...)
+	return trainedOn(t, network(1, features, 32, classes), teachers,
+		append([]string{"labels", "label", "validate", "0", "alpha", "0"}, o...)...)
 }
 
 // trainedOn returns the trainer after training a model with teachers.
@@ -40,7 +41,8 @@ func TestTeachers(t *testing.T) {
 	a, b := network(2, features, 16, classes), network(3, features, 24, classes)
 	for _, loss := range []string{"kl", "mse"} {
 		step := func(weights string, teachers ...*ir.Model) []float32 {
-			tr := taught(t, teachers, "data", data, "steps", "1", "optimizer", "sgd", "momentum", "0", "lr", "0.1", "loss", loss, "teacher-weights", weights)
+			tr := taught(t, teachers, "data", data, "steps", "1", "optimizer", "sgd", "momentum", "0", "lr", "0.1", "loss", loss,
+				"teacher-weights", weights)
 			return ir.View[float32](tr.params.weights[0].array)
 		}
 		first, second, both := step("1", a), step("1", b), step("3,1", a, b)
@@ -61,7 +63,8 @@ func TestTeachers(t *testing.T) {
 func TestCachedTeachers(t *testing.T) {
 	data, teachers := samples(t, 64), []*ir.Model{network(2, features, 16, classes), network(3, features, 24, classes)}
 	weights := func(cache string) []float32 {
-		tr := taught(t, teachers, "data", data, "epochs", "3", "batch", "16", "lr", "0.01", "features", "hidden", "cache-teacher", cache)
+		tr := taught(t, teachers, "data", data, "epochs", "3", "batch", "16", "lr", "0.01", "features", "hidden",
+			"cache-teacher", cache)
 		if cache == "true" && len(tr.teachers.cache.known) != 64 {
 			t.Errorf("targets of %d samples are cached, want 64", len(tr.teachers.cache.known))
 		}
@@ -86,7 +89,8 @@ func TestMeanOfDirections(t *testing.T) {
 }
 
 func TestTeacherWeights(t *testing.T) {
-	for _, c := range []struct{ weights, want string }{{"1", "1 weights for 2 teachers"}, {"1,x", "is no weight"}, {"1,-1", "is no weight"}, {"0,0", "must be positive"}} {
+	for _, c := range []struct{ weights, want string }{{"1", "1 weights for 2 teachers"}, {"1,x", "is no weight"},
+		{"1,-1", "is no weight"}, {"0,0", "must be positive"}} {
 		_, err := pass.NewStep(distillation, set([]string{"teacher", "a", "teacher", "b", "teacher-weights", c.weights}))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.weights, err, c.want)
@@ -124,7 +128,8 @@ func TestProjections(t *testing.T) {
 
 // TestPlannedFeatures: the planned arena of a step with features and projections is the measured one.
 func TestPlannedFeatures(t *testing.T) {
-	tr := taught(t, []*ir.Model{network(2, features, 48, classes)}, "data", samples(t, 64), "steps", "1", "batch", "32", "lr", "0.01", "features", "hidden")
+	tr := taught(t, []*ir.Model{network(2, features, 48, classes)}, "data", samples(t, 64), "steps", "1", "batch", "32",
+		"lr", "0.01", "features", "hidden")
 	if got := measuredArena(t, tr); got != tr.step.arena() {
 		t.Errorf("planned arena %d bytes, measured %d", tr.step.arena(), got)
 	}
@@ -132,22 +137,26 @@ func TestPlannedFeatures(t *testing.T) {
 
 // TestStages: the first stage trains on features alone, the second one on outputs.
 func TestStages(t *testing.T) {
-	steps := Stages(Distill{Teacher: []string{"t"}, Features: []string{"relations"}, Steps: 7, Save: "ckpt", Alpha: new(0.5), Reinit: new(int64(3))})
+	steps := Stages(Distill{Teacher: []string{"t"}, Features: []string{"relations"}, Steps: 7, Save: "ckpt",
+		Alpha: new(0.5), Reinit: new(int64(3))})
 	first, second := steps[0].(*Distill), steps[1].(*Distill)
-	if first.Loss != noLoss || first.Features.String() != "relations" || first.Alpha != nil || first.Save != "ckpt.stage1" || first.Steps != 7 {
+	if first.Loss != noLoss || first.Features.String() != "relations" || first.Alpha != nil ||
+		first.Save != "ckpt.stage1" || first.Steps != 7 {
 		t.Errorf("first stage %+v", first)
 	}
 	if first.Reinit == nil || second.Reinit != nil || !second.BatchStatistics {
 		t.Error("the second stage must continue from the weights of the first one")
 	}
-	if second.Loss != "" || second.Features != nil || *second.Alpha != 0.5 || second.Save != "ckpt" || second.Teacher.String() != "t" {
+	if second.Loss != "" || second.Features != nil || *second.Alpha != 0.5 || second.Save != "ckpt" ||
+		second.Teacher.String() != "t" {
 		t.Errorf("second stage %+v", second)
 	}
 }
 
 // TestFeaturesAlone: without --features, --loss none trains on the kinds that the models have.
 func TestFeaturesAlone(t *testing.T) {
-	tr := taught(t, []*ir.Model{network(2, features, 48, classes)}, "data", samples(t, 300), "steps", "2", "lr", "0.01", "loss", noLoss)
+	tr := taught(t, []*ir.Model{network(2, features, 48, classes)}, "data", samples(t, 300), "steps", "2", "lr", "0.01",
+		"loss", noLoss)
 	if len(tr.graphs.terms) != 1 || tr.graphs.terms[0].kind != hints || tr.settings.Features.String() != hints {
 		t.Errorf("terms %+v of features %s", tr.graphs.terms, tr.settings.Features)
 	}

@@ -52,7 +52,8 @@ func network(seed uint64, units ...int64) *ir.Model {
 	for i := range units[1:] {
 		in, out := units[i], units[i+1]
 		w := g.AddConst(fmt.Sprintf("w%d", i), random(r, in, out))
-		b := g.AddConst(fmt.Sprintf("b%d", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{out}}, Source: ir.Floats(make([]float32, out)...)})
+		b := g.AddConst(fmt.Sprintf("b%d", i), &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{out}},
+			Source: ir.Floats(make([]float32, out)...)})
 		y := g.Insert(nil, "Gemm", []*ir.Value{x, w, b})
 		if i < len(units)-2 {
 			y = g.Insert(nil, "Relu", []*ir.Value{y})

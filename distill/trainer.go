@@ -53,7 +53,8 @@ func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
 
 // close releases sessions, data and temporary files.
 func (t *trainer) close() error {
-	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teachers.close(), t.measure.close(), t.loader.close()}
+	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teachers.close(), t.measure.close(),
+		t.loader.close()}
 	if t.temporary != nil {
 		errs = append(errs, t.temporary.Close())
 	}
@@ -80,7 +81,8 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 	}
 	if names := t.params.unknownZeros(); len(names) > 0 && t.settings.Reinit == nil {
 		t.settings.choose("keep-zeros", false,
-			fmt.Sprintf("many elements of %s are 0, and nothing reports that they were pruned: they are trained", someNames(names)))
+			fmt.Sprintf("many elements of %s are 0, and nothing reports that they were pruned: they are trained",
+				someNames(names)))
 	}
 	// After reading: the zeros of pruned weights are kept.
 	if t.settings.Reinit != nil {
@@ -208,9 +210,11 @@ func (t *trainer) connect() {
 		data: feed, candidate: &t.candidate, graphs: t.graphs, teachers: t.teachers, state: &t.state, progress: &t.progress,
 	}
 	t.validation = &validation{
-		graphs: t.graphs, teachers: t.teachers, evaluator: t.evaluator, average: newAverage(t.settings.EMA, t.params), state: &t.state,
+		graphs: t.graphs, teachers: t.teachers, evaluator: t.evaluator, average: newAverage(t.settings.EMA, t.params),
+		state: &t.state,
 	}
 	t.schedule = &scheduler{
-		settings: t.settings, trials: &rateTrials{settings: t.settings, terms: t.graphs.terms, steps: t.steps}, validation: t.validation, state: &t.state,
+		settings: t.settings, trials: &rateTrials{settings: t.settings, terms: t.graphs.terms, steps: t.steps},
+		validation: t.validation, state: &t.state,
 	}
 }

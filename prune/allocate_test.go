@@ -20,7 +20,8 @@ func TestOutliersGetSmallerAmounts(t *testing.T) {
 				outlying[i] = 100
 			}
 		}
-		ws := []*ir.Value{b.weight("flat", ir.Float, []int64{20, 20}, flat...), b.weight("outlying", ir.Float, []int64{20, 20}, outlying...)}
+		ws := []*ir.Value{b.weight("flat", ir.Float, []int64{20, 20}, flat...),
+			b.weight("outlying", ir.Float, []int64{20, 20}, outlying...)}
 		x := b.typedInput(4, 20)
 		for _, w := range ws {
 			b.g.AddOutput(b.node("MatMul", []*ir.Value{x, w}))
@@ -45,7 +46,8 @@ func TestSensitiveWeightsGetSmallerAmounts(t *testing.T) {
 			values[i] = 1 + float64(i%7)/10
 		}
 		x := b.typedInput(4, 20)
-		strong, weak := b.weight("strong", ir.Float, []int64{20, 20}, values...), b.weight("weak", ir.Float, []int64{20, 20}, values...)
+		strong, weak := b.weight("strong", ir.Float, []int64{20, 20}, values...),
+			b.weight("weak", ir.Float, []int64{20, 20}, values...)
 		y := b.node("Mul", []*ir.Value{b.node("MatMul", []*ir.Value{x, weak}), b.weight("factor", ir.Float, []int64{1}, 0.1)})
 		b.g.AddOutput(b.node("Add", []*ir.Value{b.node("MatMul", []*ir.Value{x, strong}), y}))
 		b.run(m, "amount", "0.5", "allocate", "sensitivity")
@@ -66,7 +68,8 @@ func (b *bench) zeros(w *ir.Value) (n int) {
 }
 
 func TestAllocationExcludesOtherAmounts(t *testing.T) {
-	for _, s := range []Wanda{{Allocate: owl, Pattern: Pattern{N: 2, M: 4}}, {Allocate: owl, Amounts: Amounts{{"w", 0.5}}}} {
+	for _, s := range []Wanda{{Allocate: owl, Pattern: Pattern{N: 2, M: 4}},
+		{Allocate: owl, Amounts: Amounts{{"w", 0.5}}}} {
 		if err := s.Check(); err == nil {
 			t.Errorf("%+v: no error", s)
 		}

@@ -63,7 +63,9 @@ var axisUses = []axisUse{
 	{"MatMul right batched", []int64{2, 3, 6, 5}, into("MatMul", 1, 2), kn},
 	{"MatMul left", []int64{5, 9}, into("MatMul", 0, 2), nk},
 	{"MatMul left batched", []int64{3, 5, 8}, into("MatMul", 0, 2), nk},
-	{"MatMul vector", []int64{11}, into("MatMul", 1, 2), func(at []int64) ([]int64, int64, []int64) { return nil, at[0], nil }},
+	{"MatMul vector", []int64{11}, into("MatMul", 1, 2), func(at []int64) ([]int64, int64, []int64) {
+		return nil, at[0], nil
+	}},
 	{"Gemm", []int64{8, 6}, into("Gemm", 1, 2), kn},
 	{"Gemm transB", []int64{6, 9}, into("Gemm", 1, 2, ir.IntAttr("transB", 1)), nk},
 	{"Gemm left", []int64{6, 9}, into("Gemm", 0, 2), nk},
@@ -78,9 +80,10 @@ var axisUses = []axisUse{
 	{"Conv 1-D", []int64{4, 8, 3}, into("Conv", 1, 2), func(at []int64) ([]int64, int64, []int64) {
 		return []int64{at[0], at[2]}, at[1], at[:1]
 	}},
-	{"ConvTranspose in groups", []int64{10, 3, 2, 2}, into("ConvTranspose", 1, 2, ir.IntAttr("group", 2)), func(at []int64) ([]int64, int64, []int64) {
-		return []int64{at[0] / 5, at[1], at[2], at[3]}, at[0] % 5, []int64{at[0] / 5, at[1]}
-	}},
+	{"ConvTranspose in groups", []int64{10, 3, 2, 2}, into("ConvTranspose", 1, 2, ir.IntAttr("group", 2)),
+		func(at []int64) ([]int64, int64, []int64) {
+			return []int64{at[0] / 5, at[1], at[2], at[3]}, at[0] % 5, []int64{at[0] / 5, at[1]}
+		}},
 	{"LSTM W", []int64{2, 8, 6}, into("LSTM", 1, 3, ir.IntAttr("hidden_size", 2)), nk},
 	{"GRU R", []int64{1, 15, 5}, into("GRU", 2, 3, ir.IntAttr("hidden_size", 5)), nk},
 	{"Gather", []int64{9, 8}, into("Gather", 0, 2), nk},
@@ -212,7 +215,8 @@ func TestNMReasonCountsPrunedElements(t *testing.T) {
 	for _, c := range []struct {
 		k    int64
 		want string
-	}{{8, "pruned: 4 of 8 elements, 2:4 along the axis of 8"}, {5, "pruned: 2 of 5 elements, 2:4 along the axis of 5"}, {7, "pruned: 3 of 7 elements, 2:4 along the axis of 7"}} {
+	}{{8, "pruned: 4 of 8 elements, 2:4 along the axis of 8"}, {5, "pruned: 2 of 5 elements, 2:4 along the axis of 5"},
+		{7, "pruned: 3 of 7 elements, 2:4 along the axis of 7"}} {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{c.k, 1}, []float64{1, 2, 3, 4, 5, 6, 7, 8}[:c.k]...)
 		b.node("MatMul", []*ir.Value{nil, w})

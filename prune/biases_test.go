@@ -16,7 +16,8 @@ func TestBiases(t *testing.T) {
 			b := newBench(t)
 			x := b.typedInput(1, 2)
 			w := b.weight("w", ir.Float, []int64{2, 4}, 1, 2, 3, 4, 5, 6, 7, 8)
-			own, added, shift := b.weight("own", ir.Float, []int64{4}, 9, 1, 8, 2), b.weight("added", ir.Float, []int64{4}, 9, 1, 8, 2), b.weight("shift", ir.Float, []int64{4}, 9, 1, 8, 2)
+			own, added, shift := b.weight("own", ir.Float, []int64{4}, 9, 1, 8, 2),
+				b.weight("added", ir.Float, []int64{4}, 9, 1, 8, 2), b.weight("shift", ir.Float, []int64{4}, 9, 1, 8, 2)
 			y := b.node("Add", []*ir.Value{b.node("MatMul", []*ir.Value{x, w}), b.node("Identity", []*ir.Value{added})})
 			b.g.AddOutput(b.node("Add", []*ir.Value{b.node("Relu", []*ir.Value{y}), shift}))
 			b.g.AddOutput(b.node("Gemm", []*ir.Value{x, w, b.node("Identity", []*ir.Value{own})}))

@@ -37,8 +37,9 @@ type Channel struct {
 	TargetMACs float64 `flag:"target-macs" usage:"'fraction' of the multiply-accumulates to keep, in place of --amount: channels of all layers are compared by importance for each multiply-accumulate that they save"`
 
 	removes channelKind
-	widths  map[*ir.Value]int // classes of channels before the first of several steps, by the first source of their group; nil for one step
-	before  *float64          // multiply-accumulates before the first of several steps, 0 until it; nil for one step
+	// classes of channels before the first of several steps, by the first source of their group; nil for one step
+	widths map[*ir.Value]int
+	before *float64 // multiply-accumulates before the first of several steps, 0 until it; nil for one step
 }
 
 var channelMethod = &pass.Method{
@@ -107,7 +108,9 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 		}
 	}
 	for _, g := range groups {
-		if n := len(g.Classes) * g.Each; g.Reason.None() && !slices.ContainsFunc(g.Classes, func(u coupling.Channel) bool { return pruned[u] }) {
+		if n := len(g.Classes) * g.Each; g.Reason.None() && !slices.ContainsFunc(g.Classes, func(u coupling.Channel) bool {
+			return pruned[u]
+		}) {
 			g.Reason = pass.Reason{Code: none, Detail: fmt.Sprintf("%d channels", n)}
 		}
 		if !g.Reason.None() {
@@ -131,7 +134,8 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 }
 
 // choose marks the classes that are pruned: the amount of each group, of those that can go.
-func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]float64, left *leftChannels, pruned map[coupling.Channel]bool) {
+func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]float64, left *leftChannels,
+	pruned map[coupling.Channel]bool) {
 	for _, g := range groups {
 		if !g.Reason.None() {
 			continue
@@ -159,7 +163,9 @@ func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]flo
 
 // byWorth are classes in the order in which they are removed.
 func byWorth(classes []coupling.Channel, worth map[coupling.Channel]float64) []coupling.Channel {
-	return slices.SortedStableFunc(slices.Values(classes), func(a, b coupling.Channel) int { return cmp.Compare(worth[a], worth[b]) })
+	return slices.SortedStableFunc(slices.Values(classes), func(a, b coupling.Channel) int {
+		return cmp.Compare(worth[a], worth[b])
+	})
 }
 
 // width is the number of classes of g of which a fraction is pruned: that before the first step.

@@ -83,7 +83,8 @@ func (d *drawing) save(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "model.onnx")
 	eval := ir.NewEval(t.TempDir())
 	defer eval.Close()
-	if _, err := onnx.Save(context.Background(), d.g.Model(), path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval}); err != nil {
+	if _, err := onnx.Save(context.Background(), d.g.Model(), path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20,
+		Eval: eval}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -98,12 +99,14 @@ func number(name string, i int64) []*ir.Attr { return []*ir.Attr{ir.IntAttr(name
 var followed = []struct {
 	name  string
 	opset int64
-	draw  func(d *drawing, a *ir.Value) (v *ir.Value, width int64) // width ≥ 0: z is a matrix of so many rows; else a Conv of -width channels
+	// width ≥ 0: z is a matrix of so many rows; else a Conv of -width channels
+	draw func(d *drawing, a *ir.Value) (v *ir.Value, width int64)
 }{
 	{"vectors", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
 		a = d.node("BatchNormalization", nil, a, d.weight("s", 8), d.weight("b", 8), d.weight("m", 8), d.weight("v", 8))
 		a = d.node("PRelu", nil, a, d.weight("p", 8, 1, 1))
-		return d.node("InstanceNormalization", nil, d.node("Div", nil, a, d.weight("d", 1, 8, 1, 1)), d.weight("i", 8), d.weight("j", 8)), -8
+		return d.node("InstanceNormalization", nil, d.node("Div", nil, a, d.weight("d", 1, 8, 1, 1)), d.weight("i", 8),
+			d.weight("j", 8)), -8
 	}},
 	{"residual sum", 17, func(d *drawing, a *ir.Value) (*ir.Value, int64) {
 		b := d.node("Conv", nil, d.node("Sigmoid", nil, a), d.weight("w2", 8, 8, 1, 1), d.weight("b2", 8))
@@ -274,12 +277,14 @@ func TestReasonsOfKeptChannels(t *testing.T) {
 		{"channels not pruned, not followed through LRN", func(d *drawing, a *ir.Value) *ir.Value {
 			return d.node("LRN", number("size", 3), a)
 		}},
-		{"channels not pruned, axis not supported at LayerNormalization: normalization over channels", func(d *drawing, a *ir.Value) *ir.Value {
-			return d.node("LayerNormalization", number("axis", 1), a, d.weight("s", 8, 4, 4))
-		}},
-		{"channels not pruned, axis not supported at Softmax: normalization over channels", func(d *drawing, a *ir.Value) *ir.Value {
-			return d.node("Softmax", number("axis", 1), a)
-		}},
+		{"channels not pruned, axis not supported at LayerNormalization: normalization over channels",
+			func(d *drawing, a *ir.Value) *ir.Value {
+				return d.node("LayerNormalization", number("axis", 1), a, d.weight("s", 8, 4, 4))
+			}},
+		{"channels not pruned, axis not supported at Softmax: normalization over channels",
+			func(d *drawing, a *ir.Value) *ir.Value {
+				return d.node("Softmax", number("axis", 1), a)
+			}},
 		{"channels not pruned, axis not supported at ReduceSum: reduced axis", func(d *drawing, a *ir.Value) *ir.Value {
 			return d.node("ReduceSum", nil, a, d.ints(1))
 		}},
@@ -290,7 +295,8 @@ func TestReasonsOfKeptChannels(t *testing.T) {
 			return d.node("Add", nil, a, d.input(2, 8, 4, 4))
 		}},
 		{"channels not pruned, axis not supported at Shape: number of channels", func(d *drawing, a *ir.Value) *ir.Value {
-			return d.node("Mul", nil, a, d.node("Cast", number("to", 1), d.node("Gather", nil, d.node("Shape", nil, a), d.ints(1))))
+			return d.node("Mul", nil, a, d.node("Cast", number("to", 1),
+				d.node("Gather", nil, d.node("Shape", nil, a), d.ints(1))))
 		}},
 		{"channels not pruned, other use at Abs: a", func(d *drawing, a *ir.Value) *ir.Value {
 			b := d.node("Abs", nil, a.Producer().Input(1))
@@ -322,7 +328,8 @@ func TestReasonsOfKeptChannels(t *testing.T) {
 // The parts of a joined matrix have a channel each, whatever their importances: an axis without elements is no layer,
 // and Reshape reads its size 0 as that of the input.
 func TestEachAxisKeepsAChannel(t *testing.T) {
-	for _, options := range [][]string{{"amount", "0.5"}, {"amount", "0.9"}, {"amount", "0.5", "round", "2"}, {"target-macs", "0.4"}} {
+	for _, options := range [][]string{{"amount", "0.5"}, {"amount", "0.9"}, {"amount", "0.5", "round", "2"},
+		{"target-macs", "0.4"}} {
 		d := newDrawing(18)
 		joined := make([]float32, 4*12)
 		for i := range joined {

@@ -38,7 +38,8 @@ func checkImportance(importance string, k channelKind) error {
 
 // importances are those of the classes of groups, and the work of the model if there is a target for it. Groups that
 // have to stay get a reason.
-func (o Channel) importances(ctx context.Context, step *pass.Step, plan *coupling.Plan, groups []*coupling.Group) (map[coupling.Channel]float64, *work, error) {
+func (o Channel) importances(ctx context.Context, step *pass.Step, plan *coupling.Plan,
+	groups []*coupling.Group) (map[coupling.Channel]float64, *work, error) {
 	for _, g := range groups {
 		if kind := kindOf(g); g.Reason.None() && !o.removes.includes(kind) {
 			g.Reason = pass.Reason{Code: pass.ChannelsKind, Detail: kind.methods()}

@@ -15,7 +15,8 @@ import (
 // byConsumers replaces the importances of the classes of groups by those of the linear layers that read them: the L1
 // norm of the weights that read a channel, times the L2 norm that it has in calibration samples (An et al. 2024,
 // arXiv:2312.11983).
-func (o Channel) byConsumers(ctx context.Context, s *pass.Step, plan *coupling.Plan, groups []*coupling.Group, worth map[coupling.Channel]float64) error {
+func (o Channel) byConsumers(ctx context.Context, s *pass.Step, plan *coupling.Plan, groups []*coupling.Group,
+	worth map[coupling.Channel]float64) error {
 	if s.Env.DryRun { // sizes do not depend on values
 		return nil
 	}

@@ -49,9 +49,12 @@ type architecture struct {
 
 // add adds a number of the layer of n, and what it is after pruning.
 func (a *architecture) add(name string, n *ir.Node, from, to, headSize int) {
-	i := slices.IndexFunc(a.values, func(v pass.ConfigValue) bool { return v.Name == name && v.From == from && v.Submodel == a.submodels[n] })
+	i := slices.IndexFunc(a.values, func(v pass.ConfigValue) bool {
+		return v.Name == name && v.From == from && v.Submodel == a.submodels[n]
+	})
 	if i < 0 {
-		i, a.values = len(a.values), append(a.values, pass.ConfigValue{Name: name, Submodel: a.submodels[n], From: from, HeadSize: headSize})
+		i, a.values = len(a.values), append(a.values, pass.ConfigValue{Name: name, Submodel: a.submodels[n], From: from,
+			HeadSize: headSize})
 	}
 	v := &a.values[i]
 	if at, found := slices.BinarySearch(v.To, to); !found {
@@ -61,7 +64,8 @@ func (a *architecture) add(name string, n *ir.Node, from, to, headSize int) {
 
 // configValues are the numbers that configuration has, of those kinds that pruning changes. Neurons between linear
 // layers are those of a transformer if it has an attention, and if they are not what the attention reads.
-func (o Channel) configValues(m *ir.Model, plan *coupling.Plan, groups []*coupling.Group, pruned map[coupling.Channel]bool) ([]pass.ConfigValue, error) {
+func (o Channel) configValues(m *ir.Model, plan *coupling.Plan, groups []*coupling.Group,
+	pruned map[coupling.Channel]bool) ([]pass.ConfigValue, error) {
 	nodes, err := m.Graph.Order()
 	if err != nil {
 		return nil, err
@@ -77,7 +81,8 @@ func (o Channel) configValues(m *ir.Model, plan *coupling.Plan, groups []*coupli
 				left--
 			}
 		}
-		if kindOf(g) == neurons && (len(a.attends) > 0 || o.removes == neurons) && !a.attended(g.Sources[0].Node, map[*ir.Node]bool{}) {
+		if kindOf(g) == neurons && (len(a.attends) > 0 || o.removes == neurons) &&
+			!a.attended(g.Sources[0].Node, map[*ir.Node]bool{}) {
 			a.add(pass.IntermediateSize, g.Sources[0].Node, len(g.Classes)*g.Each, left*g.Each, 0)
 		}
 	}
@@ -85,7 +90,8 @@ func (o Channel) configValues(m *ir.Model, plan *coupling.Plan, groups []*coupli
 	for _, v := range a.values {
 		changed[v.Name] = changed[v.Name] || v.Changed()
 	}
-	changed[pass.KeyValueHeads] = changed[pass.KeyValueHeads] || changed[pass.AttentionHeads] // else that number would be taken for that of heads
+	// else that number would be taken for that of heads
+	changed[pass.KeyValueHeads] = changed[pass.KeyValueHeads] || changed[pass.AttentionHeads]
 	return slices.DeleteFunc(a.values, func(v pass.ConfigValue) bool { return !changed[v.Name] }), nil
 }
 

@@ -36,7 +36,8 @@ func normsOf(ctx context.Context, step *pass.Step, sources []coupling.Source) (m
 
 // addNorms adds the norms of the filters that may be pruned to the importances of their classes. Groups with NaN or
 // infinities get a reason.
-func addNorms(ctx context.Context, step *pass.Step, groups []*coupling.Group, worth map[coupling.Channel]float64) error {
+func addNorms(ctx context.Context, step *pass.Step, groups []*coupling.Group,
+	worth map[coupling.Channel]float64) error {
 	var sources []coupling.Source
 	for _, g := range groups {
 		if g.Reason.None() {

@@ -157,7 +157,8 @@ func (q *queue) Pop() any {
 
 // chooseWithin marks classes of all groups that are pruned: those of least importance per multiply-accumulate that they
 // save, until at most a fraction of the work is left. Groups with a reason keep all.
-func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupling.Channel]float64, left *leftChannels, pruned map[coupling.Channel]bool) error {
+func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupling.Channel]float64, left *leftChannels,
+	pruned map[coupling.Channel]bool) error {
 	whole := w.total()
 	if o.before != nil {
 		if *o.before == 0 {
@@ -179,7 +180,8 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 	}
 	for w.total() > o.TargetMACs*whole {
 		if q.Len() == 0 {
-			return fmt.Errorf("--target-macs %v: %.3f are left with one channel of each group that can be pruned", o.TargetMACs, w.total()/whole)
+			return fmt.Errorf("--target-macs %v: %.3f are left with one channel of each group that can be pruned", o.TargetMACs,
+				w.total()/whole)
 		}
 		u := heap.Pop(&q).(*unit)
 		if price := u.loss / w.saved(u.classes); price > u.price {

@@ -34,11 +34,13 @@ type taylorStep struct {
 	session *engine.Interpreter
 	inputs  map[string]*ir.Array // weights, and random signs
 	signs   []*ir.Array
-	changes []*ir.Value // by source: the output of the graph that has the change by each index of the source's axis; nil for none
+	// by source: the output of the graph that has the change by each index of the source's axis; nil for none
+	changes []*ir.Value
 }
 
 // newTaylor returns the measurement for the classes of groups, which adds to worth.
-func newTaylor(step *pass.Step, plan *coupling.Plan, groups []*coupling.Group, worth map[coupling.Channel]float64) *taylor {
+func newTaylor(step *pass.Step, plan *coupling.Plan, groups []*coupling.Group,
+	worth map[coupling.Channel]float64) *taylor {
 	return &taylor{step: step, sources: linear(plan, groups), random: rand.New(rand.NewPCG(1, 1)), sums: worth}
 }
 
@@ -48,7 +50,8 @@ func linear(plan *coupling.Plan, groups []*coupling.Group) (list []coupling.Sour
 	read, ranked := map[coupling.Channel]bool{}, ranked(groups)
 	add := func(s coupling.Source) {
 		twice := func(o coupling.Source) bool { return o.Value == s.Value && o.Axis == s.Axis }
-		if s.Value.Const.DType == ir.Float && s.Value.Graph() == s.Value.Graph().Model().Graph && !slices.ContainsFunc(list, twice) {
+		if s.Value.Const.DType == ir.Float && s.Value.Graph() == s.Value.Graph().Model().Graph &&
+			!slices.ContainsFunc(list, twice) {
 			list = append(list, s)
 		}
 	}
@@ -118,7 +121,9 @@ func (t *taylor) build(ctx context.Context, specs map[string]ir.Spec) (*taylorSt
 	for _, s := range t.sources {
 		names[s.Value.Name] = true
 	}
-	tape, err := grad.New(ctx, t.step.Model, grad.Options{Inputs: specs, Train: func(name string) bool { return names[name] }})
+	tape, err := grad.New(ctx, t.step.Model, grad.Options{Inputs: specs, Train: func(name string) bool {
+		return names[name]
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +155,8 @@ func (t *taylor) build(ctx context.Context, specs map[string]ir.Spec) (*taylorSt
 		}
 	}
 	tape.Graph().SetOutputs(outputs...)
-	if s.session, err = engine.Open(ctx, tape.Model, engine.Options{Workers: t.step.Env.Workers, Limits: t.step.Env.Limits}); err != nil {
+	if s.session, err = engine.Open(ctx, tape.Model,
+		engine.Options{Workers: t.step.Env.Workers, Limits: t.step.Env.Limits}); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -175,7 +181,8 @@ func (s *taylorStep) seeds(tape *grad.Tape, m *ir.Model) map[*ir.Value]*ir.Value
 		if slices.ContainsFunc(caches, func(p dataset.Pair) bool { return p.Output == y.Name }) {
 			continue // they have an effect on later runs only
 		}
-		if n != nil && operator.Of(n).Distribution && tape.Value(n.Input(0).Name) != nil && len(tape.Shape(tape.Value(n.Input(0).Name))) == 2 {
+		if n != nil && operator.Of(n).Distribution && tape.Value(n.Input(0).Name) != nil &&
+			len(tape.Shape(tape.Value(n.Input(0).Name))) == 2 {
 			v = tape.Value(n.Input(0).Name)
 			all[v] = s.fisher(tape, v)
 		} else if tape.Needs(v) && tape.DType(v) == ir.Float {

@@ -40,7 +40,8 @@ func TestTaylorImportanceIsTheEffectOnOutputs(t *testing.T) {
 		},
 		"class scores": func(b *bench) *ir.Value {
 			h := b.node("MatMul", []*ir.Value{b.typedInput(2, 3), b.columns("w", 3, 8, 4, 2, 1)})
-			return b.node("Softmax", []*ir.Value{b.node("MatMul", []*ir.Value{h, b.weight("v", ir.Float, []int64{4, 2}, by(.0001, .001, .1, 1)...)})})
+			return b.node("Softmax", []*ir.Value{b.node("MatMul",
+				[]*ir.Value{h, b.weight("v", ir.Float, []int64{4, 2}, by(.0001, .001, .1, 1)...)})})
 		},
 		"consumer in another shape": func(b *bench) *ir.Value {
 			h := b.node("MatMul", []*ir.Value{b.typedInput(2, 3), b.columns("w", 3, 8, 2, 4, 1)})
@@ -104,7 +105,8 @@ func TestChannelsWithinATarget(t *testing.T) {
 		}
 	}
 	b, _ := mlp(t)
-	if _, err := b.try(channelMethod, "target-macs", "0.01"); err == nil || !strings.Contains(err.Error(), "--target-macs 0.01") {
+	if _, err := b.try(channelMethod, "target-macs", "0.01"); err == nil ||
+		!strings.Contains(err.Error(), "--target-macs 0.01") {
 		t.Errorf("a target that one channel of each group exceeds: %v", err)
 	}
 }

@@ -128,7 +128,9 @@ func models(t *testing.T, slow ...string) []string {
 
 func realModels(t *testing.T, slow ...string) []string {
 	t.Helper()
-	return slices.DeleteFunc(conform.RealModels(t), func(path string) bool { return slices.Contains(slow, filepath.Base(filepath.Dir(path))) })
+	return slices.DeleteFunc(conform.RealModels(t), func(path string) bool {
+		return slices.Contains(slow, filepath.Base(filepath.Dir(path)))
+	})
 }
 
 // The model with fewer channels computes the outputs of the whole one without the pruned

@@ -97,7 +97,8 @@ func TestTrialsHoldSamplesOut(t *testing.T) {
 	for _, c := range []struct {
 		s              sampled
 		held, measured int
-	}{{sampled{trial: true, fits: true, samples: 9}, 2, 2}, {sampled{trial: true, fits: true, samples: 3}, 0, 3}, {sampled{trial: true, samples: 9}, 0, 9}, {sampled{fits: true, samples: 9}, 0, 0}} {
+	}{{sampled{trial: true, fits: true, samples: 9}, 2, 2}, {sampled{trial: true, fits: true, samples: 3}, 0, 3},
+		{sampled{trial: true, samples: 9}, 0, 9}, {sampled{fits: true, samples: 9}, 0, 0}} {
 		if held, measured := count(&c.s); held != c.held || measured != c.measured {
 			t.Errorf("%d samples, trial %t: %d held out, %d measured", c.s.samples, c.s.trial, held, measured)
 		}
@@ -129,7 +130,8 @@ func TestErrorOfOutputsOfAnotherSize(t *testing.T) {
 			t.Fatalf("%v, then %v: %v", c.before, c.after, err)
 		}
 		if got := e["y"]; got.signal != c.signal || total(got.noise) != c.noise {
-			t.Errorf("%v, then %v: an error of %g of %g, want %g of %g", c.before, c.after, total(got.noise), got.signal, c.noise, c.signal)
+			t.Errorf("%v, then %v: an error of %g of %g, want %g of %g", c.before, c.after, total(got.noise), got.signal,
+				c.noise, c.signal)
 		}
 	}
 }

@@ -20,7 +20,8 @@ import (
 // Real models are opened, pruned and saved. The output is valid where the input is,
 // runs where it runs, is not larger, and, except with sparsegpt, holds each element as it was or as +0.
 
-var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L1Block{}.Method(), prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method(), prune.Wanda{}.Method(), prune.SparseGPT{}.Method()}
+var methods = []*pass.Method{prune.L1{}.Method(), prune.L1Global{}.Method(), prune.L1Block{}.Method(),
+	prune.L2{}.Method(), prune.Random{}.Method(), prune.NM{}.Method(), prune.Wanda{}.Method(), prune.SparseGPT{}.Method()}
 
 func TestFixturesThroughEveryMethod(t *testing.T) {
 	paths := conform.Fixtures(t)
@@ -84,7 +85,8 @@ func pruned(t *testing.T, path, out string, m *pass.Method, precheck bool) ([]pa
 		return nil, err
 	}
 	before := payloads(t, f.Model)
-	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: precheck}, []pass.Options{step})
+	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: precheck},
+		[]pass.Options{step})
 	if err != nil {
 		return nil, err
 	}
@@ -189,12 +191,15 @@ func TestSmallWeightsMatterLess(t *testing.T) {
 		if _, err := pruned(t, filepath.Join(root, "fixtures", "mlp.onnx"), out, m, false); err != nil {
 			t.Fatal(err)
 		}
-		if accuracy[m], err = w.Accuracy(out, filepath.Join(root, "fixtures", "digits_test.npz"), "labels", conform.Options{}); err != nil {
+		if accuracy[m], err = w.Accuracy(out, filepath.Join(root, "fixtures", "digits_test.npz"), "labels",
+			conform.Options{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if accuracy[prune.L1{}.Method()] < 0.95 || accuracy[prune.L1Global{}.Method()] < 0.95 || accuracy[prune.Random{}.Method()] > accuracy[prune.L1{}.Method()] {
-		t.Errorf("accuracies with half of the weights: l1 %v, l1-global %v, random %v", accuracy[prune.L1{}.Method()], accuracy[prune.L1Global{}.Method()], accuracy[prune.Random{}.Method()])
+	if accuracy[prune.L1{}.Method()] < 0.95 || accuracy[prune.L1Global{}.Method()] < 0.95 ||
+		accuracy[prune.Random{}.Method()] > accuracy[prune.L1{}.Method()] {
+		t.Errorf("accuracies with half of the weights: l1 %v, l1-global %v, random %v", accuracy[prune.L1{}.Method()],
+			accuracy[prune.L1Global{}.Method()], accuracy[prune.Random{}.Method()])
 	}
 }
 

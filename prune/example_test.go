@@ -30,7 +30,8 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	res, err := pass.Run(context.Background(), m, eval, pass.Environment{Workers: 2}, []pass.Options{prune.L1{Amount: 0.5}})
+	res, err := pass.Run(context.Background(), m, eval, pass.Environment{Workers: 2},
+		[]pass.Options{prune.L1{Amount: 0.5}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -39,7 +39,8 @@ var ffnMethod = &pass.Method{
 func (FFN) Method() *pass.Method { return ffnMethod }
 
 func (o FFN) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons, Importance: o.Importance, Calibration: o.Calibration}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: o.Round, removes: neurons,
+		Importance: o.Importance, Calibration: o.Calibration}
 }
 
 // Check reports options that are out of range.

@@ -39,7 +39,8 @@ var headsMethod = &pass.Method{
 func (Heads) Method() *pass.Method { return headsMethod }
 
 func (o Heads) channel() Channel {
-	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads, Importance: o.Importance, Calibration: o.Calibration}
+	return Channel{Selection: o.Selection, Amount: o.Amount, Amounts: o.Amounts, Round: 1, removes: attentionHeads,
+		Importance: o.Importance, Calibration: o.Calibration}
 }
 
 // Check reports amounts that are not fractions.

@@ -31,7 +31,8 @@ var attentions = []struct {
 		x.Type.Shape[0] = ir.Dim{N: -1}
 		qkv := d.node("Reshape", nil, d.node("MatMul", nil, x, d.byHead("qkv", 8, 3, 4)), d.ints(0, 5, 3, 4, 4))
 		part := func(i int64) *ir.Value {
-			return d.node("Squeeze", nil, d.node("Slice", nil, d.node("Transpose", ints("perm", 2, 0, 3, 1, 4), qkv), d.ints(i), d.ints(i+1), d.ints(0)), d.ints(0))
+			return d.node("Squeeze", nil, d.node("Slice", nil, d.node("Transpose", ints("perm", 2, 0, 3, 1, 4), qkv), d.ints(i),
+				d.ints(i+1), d.ints(0)), d.ints(0))
 		}
 		return d.merged(d.scored(part(0), part(1), part(2)))
 	}},
@@ -41,13 +42,16 @@ var attentions = []struct {
 		split := func(v *ir.Value) *ir.Value {
 			v = d.node("Reshape", nil, v, d.node("Concat", number("axis", 0), size(x, 0), size(x, 1), d.ints(-1), d.ints(4)))
 			v = d.node("Transpose", ints("perm", 0, 2, 1, 3), v)
-			turned := d.node("Concat", number("axis", -1), d.node("Neg", nil, d.node("Slice", nil, v, d.ints(2), d.ints(4), d.ints(3))), d.node("Slice", nil, v, d.ints(0), d.ints(2), d.ints(3)))
+			turned := d.node("Concat", number("axis", -1),
+				d.node("Neg", nil, d.node("Slice", nil, v, d.ints(2), d.ints(4), d.ints(3))),
+				d.node("Slice", nil, v, d.ints(0), d.ints(2), d.ints(3)))
 			return d.node("Add", nil, v, turned)
 		}
 		repeat := func(v *ir.Value) *ir.Value {
 			shape := d.node("Concat", number("axis", 0), size(v, 0), size(v, 1), d.ints(2), size(v, 2), size(v, 3))
 			e := d.node("Expand", nil, d.node("Unsqueeze", nil, v, d.ints(2)), shape)
-			return d.node("Reshape", nil, e, d.node("Concat", number("axis", 0), size(v, 0), d.node("Mul", nil, size(v, 1), d.ints(2)), size(v, 2), size(v, 3)))
+			return d.node("Reshape", nil, e, d.node("Concat", number("axis", 0), size(v, 0),
+				d.node("Mul", nil, size(v, 1), d.ints(2)), size(v, 2), size(v, 3)))
 		}
 		q, k, v := split(d.projected(x, "q", 4)), split(d.projected(x, "k", 2)), split(d.projected(x, "v", 2))
 		a := d.node("Transpose", ints("perm", 0, 2, 1, 3), d.scored(q, repeat(k), repeat(v)))
@@ -56,7 +60,8 @@ var attentions = []struct {
 	{"one bias of queries, keys, values and a normalization", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
 		bias := d.weight("bias", 16)
 		project := func(name string) *ir.Value {
-			return d.split(d.node("Add", nil, d.node("MatMul", nil, x, d.byHead(name, 8, 1, 4)), d.node("Identity", nil, bias)), 4)
+			return d.split(d.node("Add", nil, d.node("MatMul", nil, x, d.byHead(name, 8, 1, 4)), d.node("Identity", nil, bias)),
+				4)
 		}
 		a := d.merged(d.scored(project("q"), project("k"), project("v")))
 		x = d.node("MatMul", nil, x, d.weight("wide", 8, 16))
@@ -72,15 +77,18 @@ var attentions = []struct {
 		}
 		q, k, v := split("q"), split("k"), split("v")
 		shape := d.node("Concat", number("axis", 0), size(x, 0), d.ints(1), size(x, 1), size(x, 1))
-		ones := d.node("Add", nil, d.node("Cast", number("to", int64(ir.Int64)), d.node("ConstantOfShape", nil, d.node("Shape", nil, shape))), d.ints(1))
+		ones := d.node("Add", nil, d.node("Cast", number("to", int64(ir.Int64)),
+			d.node("ConstantOfShape", nil, d.node("Shape", nil, shape))), d.ints(1))
 		shape = d.node("Where", nil, d.node("Equal", nil, shape, d.node("Mul", nil, ones, d.ints(-1))), ones, shape)
 		mask := d.node("Expand", nil, d.node("Unsqueeze", nil, d.node("ReduceMax", ints("axes", 2), x), d.ints(1)), shape)
 		mask = d.node("Sub", nil, d.factors(1), mask)
-		mask = d.node("Where", nil, d.node("Cast", number("to", int64(ir.Bool)), d.node("Relu", nil, mask)), d.factors(-9), mask)
+		mask = d.node("Where", nil, d.node("Cast", number("to", int64(ir.Bool)), d.node("Relu", nil, mask)),
+			d.factors(-9), mask)
 		mask = d.node("Slice", nil, mask, d.ints(0), size(k, 2), d.ints(3))
 		s := d.node("Add", nil, d.node("MatMul", nil, q, d.node("Transpose", ints("perm", 0, 1, 3, 2), k)), mask)
 		a := d.node("MatMul", nil, d.node("Softmax", number("axis", -1), s), v)
-		return d.node("Reshape", nil, d.node("Transpose", ints("perm", 0, 2, 1, 3), a), d.node("Concat", number("axis", 0), size(x, 0), size(x, 1), d.ints(16)))
+		return d.node("Reshape", nil, d.node("Transpose", ints("perm", 0, 2, 1, 3), a),
+			d.node("Concat", number("axis", 0), size(x, 0), size(x, 1), d.ints(16)))
 	}},
 	{"width of the input as target", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
 		x.Type.Shape[0], x.Type.Shape[1] = ir.Dim{N: -1, Param: "b"}, ir.Dim{N: -1, Param: "s"}
@@ -90,36 +98,44 @@ var attentions = []struct {
 			return d.node("Transpose", ints("perm", 0, 2, 1, 3), d.node("Reshape", nil, d.projected(x, name, 4), shape))
 		}
 		a := d.node("Transpose", ints("perm", 0, 2, 1, 3), d.scored(split("q"), split("k"), split("v")))
-		return d.node("Reshape", nil, a, d.node("Concat", number("axis", 0), size(0), size(1), d.node("Mul", nil, size(2), d.ints(2))))
+		return d.node("Reshape", nil, a, d.node("Concat", number("axis", 0), size(0), size(1),
+			d.node("Mul", nil, size(2), d.ints(2))))
 	}},
 	{"batch and heads merged", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
 		x.Type.Shape[0] = ir.Dim{N: -1, Param: "b"}
 		q, k, v := d.split(d.projected(x, "q", 4), 4), d.split(d.projected(x, "k", 4), 4), d.split(d.projected(x, "v", 4), 4)
 		shape := d.node("Shape", nil, k)
 		k = d.node("Transpose", ints("perm", 0, 2, 1), d.node("Reshape", nil, k, d.ints(-1, 5, 4)))
-		k = d.node("Reshape", nil, k, d.node("Concat", number("axis", 0), d.node("Slice", nil, shape, d.ints(0), d.ints(2)), d.ints(4, 5)))
+		k = d.node("Reshape", nil, k, d.node("Concat", number("axis", 0), d.node("Slice", nil, shape, d.ints(0), d.ints(2)),
+			d.ints(4, 5)))
 		return d.merged(d.node("MatMul", nil, d.node("Softmax", number("axis", -1), d.node("MatMul", nil, q, k)), v))
 	}},
 	{"com.microsoft.Attention", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
 		return d.fused("Attention", number("num_heads", 4), x, d.byHead("qkv", 8, 3, 4), d.weight("bias", 48))
 	}},
 	{"com.microsoft.MultiHeadAttention", 17, 4, func(d *drawing, x *ir.Value) *ir.Value {
-		q, k, v := d.node("MatMul", nil, x, d.byHead("q", 8, 1, 4)), d.node("MatMul", nil, x, d.byHead("k", 8, 1, 4)), d.node("MatMul", nil, x, d.byHead("v", 8, 1, 4))
+		q, k, v := d.node("MatMul", nil, x, d.byHead("q", 8, 1, 4)), d.node("MatMul", nil, x, d.byHead("k", 8, 1, 4)),
+			d.node("MatMul", nil, x, d.byHead("v", 8, 1, 4))
 		return d.fused("MultiHeadAttention", number("num_heads", 4), q, k, v, d.weight("bias", 48))
 	}},
 	{"com.microsoft.GroupQueryAttention", 17, 2, func(d *drawing, x *ir.Value) *ir.Value {
 		return d.fused("GroupQueryAttention", []*ir.Attr{ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2)},
-			d.projected(x, "q", 4), d.projected(x, "k", 2), d.projected(x, "v", 2), nil, nil, d.int32s([]int64{2}, 4, 4), d.int32s(nil, 5))
+			d.projected(x, "q", 4), d.projected(x, "k", 2), d.projected(x, "v", 2), nil, nil, d.int32s([]int64{2}, 4, 4),
+			d.int32s(nil, 5))
 	}},
 	{"Attention", 23, 2, func(d *drawing, x *ir.Value) *ir.Value {
-		return d.node("Attention", []*ir.Attr{ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 2)}, d.projected(x, "q", 4), d.projected(x, "k", 2), d.projected(x, "v", 2))
+		return d.node("Attention", []*ir.Attr{ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 2)},
+			d.projected(x, "q", 4), d.projected(x, "k", 2), d.projected(x, "v", 2))
 	}},
 	{"Attention of four axes", 23, 4, func(d *drawing, x *ir.Value) *ir.Value {
-		return d.merged(d.node("Attention", nil, d.split(d.projected(x, "q", 4), 4), d.split(d.projected(x, "k", 4), 4), d.split(d.projected(x, "v", 4), 4)))
+		return d.merged(d.node("Attention", nil, d.split(d.projected(x, "q", 4), 4), d.split(d.projected(x, "k", 4), 4),
+			d.split(d.projected(x, "v", 4), 4)))
 	}},
 	{"RotaryEmbedding", 23, 4, func(d *drawing, x *ir.Value) *ir.Value {
-		q := d.node("RotaryEmbedding", number("num_heads", 4), d.projected(x, "q", 4), d.weight("cos", 2, 5, 2), d.weight("sin", 2, 5, 2))
-		return d.node("Attention", []*ir.Attr{ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 4)}, q, d.projected(x, "k", 4), d.projected(x, "v", 4))
+		q := d.node("RotaryEmbedding", number("num_heads", 4), d.projected(x, "q", 4), d.weight("cos", 2, 5, 2),
+			d.weight("sin", 2, 5, 2))
+		return d.node("Attention", []*ir.Attr{ir.IntAttr("q_num_heads", 4), ir.IntAttr("kv_num_heads", 4)}, q,
+			d.projected(x, "k", 4), d.projected(x, "v", 4))
 	}},
 }
 
@@ -217,7 +233,8 @@ func TestOutputsThatShareWithHeadsKeepTheirSize(t *testing.T) {
 	d := newDrawing(17)
 	x, q := d.input(2, 5, 8), d.byHead("q", 8, 1, 4)
 	project := func(w *ir.Value) *ir.Value { return d.node("MatMul", nil, x, w) }
-	a := d.merged(d.scored(d.split(project(q), 4), d.split(project(d.byHead("k", 8, 1, 4)), 4), d.split(project(d.byHead("v", 8, 1, 4)), 4)))
+	a := d.merged(d.scored(d.split(project(q), 4), d.split(project(d.byHead("k", 8, 1, 4)), 4),
+		d.split(project(d.byHead("v", 8, 1, 4)), 4)))
 	d.output(d.node("MatMul", nil, a, d.weight("out", 16, 8)), 2, 5, 8)
 	d.output(d.node("Relu", nil, project(q)), 2, 5, 16)
 	m, rows, _ := changed(t, d.save(t), prune.Heads{}.Method())
@@ -262,7 +279,8 @@ func TestHeadsOfCaches(t *testing.T) {
 				t.Errorf("%.1f dB, ran: %v", db, ok)
 			}
 			out := t.TempDir() + "/out.onnx"
-			if _, err := onnx.Save(t.Context(), small, out, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: kept}); err != nil {
+			if _, err := onnx.Save(t.Context(), small, out, onnx.SaveOptions{Workers: 1, Memory: 1 << 20,
+				Eval: kept}); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Check(out, true); err != nil {
@@ -319,9 +337,11 @@ func TestImportanceByInputs(t *testing.T) {
 	}
 	bias[3] = -1e6
 	constant := func(name string, fs []float32, shape ...int64) *ir.Value {
-		return d.g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: shape}, Source: ir.Floats(fs...)})
+		return d.g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: shape},
+			Source: ir.Floats(fs...)})
 	}
-	hidden := d.node("Relu", nil, d.node("Add", nil, d.node("MatMul", nil, x, constant("up", first, 8, 4)), constant("bias", bias, 4)))
+	hidden := d.node("Relu", nil, d.node("Add", nil, d.node("MatMul", nil, x, constant("up", first, 8, 4)),
+		constant("bias", bias, 4)))
 	d.output(d.node("MatMul", nil, hidden, d.weight("down", 4, 3)), 4, 3)
 	path := d.save(t)
 	for importance, exact := range map[string]bool{"magnitude": false, "wanda": true} {

@@ -76,7 +76,8 @@ func TestPickedEntriesAndBack(t *testing.T) {
 			t.Fatalf("from %d to %d it reads otherwise", from, to)
 		}
 		back := scatterBack(shape, places)
-		if got := readAt(t, b, ir.IndexSelect("test", some, back), 0, whole.Bytes()); !bytes.Equal(got, entries(want, some.Shape, back)) {
+		if got := readAt(t, b, ir.IndexSelect("test", some, back), 0, whole.Bytes()); !bytes.Equal(got,
+			entries(want, some.Shape, back)) {
 			t.Fatalf("back: %v", got)
 		}
 	})
@@ -100,7 +101,8 @@ func twoLayers(t *testing.T, norms ...float64) (b *bench, first *ir.Value) {
 	n := int64(len(norms))
 	first = b.weight("first", ir.Float, []int64{n, 1, 1, 1}, norms...)
 	hidden := b.node("Conv", []*ir.Value{nil, first})
-	b.g.AddOutput(b.node("Conv", []*ir.Value{hidden, b.weight("second", ir.Float, []int64{2, n, 1, 1}, make([]float64, 2*n)...)}))
+	b.g.AddOutput(b.node("Conv", []*ir.Value{hidden, b.weight("second", ir.Float, []int64{2, n, 1, 1},
+		make([]float64, 2*n)...)}))
 	return b, first
 }
 
@@ -131,7 +133,8 @@ func TestHowManyChannelsStay(t *testing.T) {
 		amount, round string
 		want          int64
 	}{
-		{20, "0.5", "1", 10}, {20, "0.5", "8", 16}, {20, "0.9", "8", 8}, {5, "1", "1", 1}, {6, "0.5", "4", 4}, {5, "0.9", "4", 4},
+		{20, "0.5", "1", 10}, {20, "0.5", "8", 16}, {20, "0.9", "8", 8}, {5, "1", "1", 1}, {6, "0.5", "4", 4},
+		{5, "0.9", "4", 4},
 		{5, "0.5", "8", 5}, {3, "0.1", "1", 3},
 	} {
 		norms := make([]float64, c.n)
@@ -148,10 +151,12 @@ func TestHowManyChannelsStay(t *testing.T) {
 
 // A layer that is not selected keeps its channels, and so do those that share them.
 func TestLayersThatAreNotSelectedStay(t *testing.T) {
-	for _, options := range [][]string{{"skip", "first"}, {"only", "second"}, {"min-size", "100"}, {"amounts", "first=0"}} {
+	for _, options := range [][]string{{"skip", "first"}, {"only", "second"}, {"min-size", "100"},
+		{"amounts", "first=0"}} {
 		b, first := twoLayers(t, 1, 2, 3, 4)
 		rows := b.run(channelMethod, options...)
-		if rowOf(t, rows, "first").Status != pass.Skipped || rowOf(t, rows, "second").Status != pass.Skipped || len(b.values(first)) != 4 {
+		if rowOf(t, rows, "first").Status != pass.Skipped || rowOf(t, rows, "second").Status != pass.Skipped ||
+			len(b.values(first)) != 4 {
 			t.Errorf("%v: %d channels stay", options, len(b.values(first)))
 		}
 	}

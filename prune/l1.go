@@ -69,7 +69,8 @@ func (o L1) prune(ctx context.Context, step *pass.Step, s *buffers, w *weight) e
 		w.skip(step, notFinite)
 		return nil
 	}
-	w.applyMask(step, p.masks(t)[0], pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, the largest %.4g", k, n, p.value(t))})
+	w.applyMask(step, p.masks(t)[0], pass.Reason{Code: pass.Pruned,
+		Detail: fmt.Sprintf("%d of %d elements, the largest %.4g", k, n, p.value(t))})
 	return nil
 }
 

@@ -46,7 +46,8 @@ func (s axisUse) l1BlockPruned(values []float64, rows, cols int, fraction float6
 func TestL1BlockIsItsDefinition(t *testing.T) {
 	checkSights(t, func(r *rapid.T, s axisUse, values []float64) ([]int, *pass.Method, []string) {
 		rows, cols, a := rapid.IntRange(1, 5).Draw(r, "rows"), rapid.IntRange(1, 5).Draw(r, "cols"), drawAmount(r)
-		return s.l1BlockPruned(values, rows, cols, a), l1BlockMethod, []string{"amount", text(a), "block", fmt.Sprintf("%dx%d", rows, cols)}
+		return s.l1BlockPruned(values, rows, cols, a), l1BlockMethod,
+			[]string{"amount", text(a), "block", fmt.Sprintf("%dx%d", rows, cols)}
 	})
 }
 

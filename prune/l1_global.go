@@ -65,7 +65,8 @@ func (o L1Global) prune(ctx context.Context, s *pass.Step, ws []*weight) ([]*wei
 	if !p.isFinite() {
 		return p.separate(ws), nil
 	}
-	note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements of all weights, the largest %.4g", k, p.total(), p.value(t))}
+	note := pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements of all weights, the largest %.4g", k,
+		p.total(), p.value(t))}
 	for i, cut := range p.masks(t) {
 		ws[i].applyMask(s, cut, note)
 	}

@@ -58,7 +58,8 @@ func drawValues(t *rapid.T, n int) []float64 {
 }
 
 func drawAmount(t *rapid.T) float64 {
-	return rapid.OneOf(rapid.SampledFrom([]float64{1, 0.5, 0.4}), rapid.Float64Range(math.SmallestNonzeroFloat64, 1)).Draw(t, "amount")
+	return rapid.OneOf(rapid.SampledFrom([]float64{1, 0.5, 0.4}), rapid.Float64Range(math.SmallestNonzeroFloat64,
+		1)).Draw(t, "amount")
 }
 
 func TestL1IsItsDefinition(t *testing.T) {
@@ -119,7 +120,8 @@ func TestAmountsByPatternLastMatchCounts(t *testing.T) {
 	if r := rowOf(t, rows, "encoder.1.w"); r.Status != pass.Skipped || r.Reason != roundsToZero {
 		t.Errorf("amount 0: %v, %q", r.Status, report.Why(r))
 	}
-	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed || report.Why(r) != "pruned: 1 of 4 elements, the largest 1" {
+	if r := rowOf(t, rows, "head.w"); r.Status != pass.Changed ||
+		report.Why(r) != "pruned: 1 of 4 elements, the largest 1" {
 		t.Errorf("head: %v, %q", r.Status, report.Why(r))
 	}
 }
@@ -128,7 +130,8 @@ func TestAmountsByPatternLastMatchCounts(t *testing.T) {
 func TestAmount0PrunesOnlyTheAmounts(t *testing.T) {
 	for _, m := range []*pass.Method{l1Method, l2Method, randomMethod} {
 		b := newBench(t)
-		head, other := b.weight("head.w", ir.Float, []int64{4, 2}, 1, 2, 3, 4, 5, 6, 7, 8), b.weight("w", ir.Float, []int64{4, 2}, 1, 2, 3, 4, 5, 6, 7, 8)
+		head, other := b.weight("head.w", ir.Float, []int64{4, 2}, 1, 2, 3, 4, 5, 6, 7, 8),
+			b.weight("w", ir.Float, []int64{4, 2}, 1, 2, 3, 4, 5, 6, 7, 8)
 		b.node("MatMul", []*ir.Value{nil, head})
 		b.node("MatMul", []*ir.Value{nil, other})
 		b.run(m, "amount", "0", "amounts", "head.*=0.5")
@@ -148,9 +151,12 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		m           *pass.Method
 		name, value string
 	}{
-		{l1Method, "amount", "40"}, {l1Method, "amount", "-0.1"}, {l1Method, "amount", "NaN"}, {l1Method, "amount", "-1"}, {l1GlobalMethod, "amount", "0"}, {l1GlobalMethod, "amount", "x"},
-		{l1Method, "amounts", "0.5"}, {l1Method, "amounts", "=0.5"}, {l1Method, "amounts", "a=2"}, {l1Method, "amounts", "[=0.5"},
-		{nmMethod, "pattern", "4:2"}, {nmMethod, "pattern", "0:4"}, {nmMethod, "pattern", "4:4"}, {nmMethod, "pattern", "2"}, {nmMethod, "pattern", "2:1000"},
+		{l1Method, "amount", "40"}, {l1Method, "amount", "-0.1"}, {l1Method, "amount", "NaN"}, {l1Method, "amount", "-1"},
+		{l1GlobalMethod, "amount", "0"}, {l1GlobalMethod, "amount", "x"},
+		{l1Method, "amounts", "0.5"}, {l1Method, "amounts", "=0.5"}, {l1Method, "amounts", "a=2"},
+		{l1Method, "amounts", "[=0.5"},
+		{nmMethod, "pattern", "4:2"}, {nmMethod, "pattern", "0:4"}, {nmMethod, "pattern", "4:4"}, {nmMethod, "pattern", "2"},
+		{nmMethod, "pattern", "2:1000"},
 		{randomMethod, "seed", "-1"},
 	} {
 		_, err := newBench(t).try(c.m, c.name, c.value)
@@ -162,7 +168,8 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 
 func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
 	for _, o := range []pass.Options{
-		L1{Amount: 2}, L2{Amount: -0.1}, Channel{Amount: Amount(math.NaN())}, Random{Amounts: Amounts{{"a", 2}}}, L1{Amounts: Amounts{{"[", 0.5}}},
+		L1{Amount: 2}, L2{Amount: -0.1}, Channel{Amount: Amount(math.NaN())}, Random{Amounts: Amounts{{"a", 2}}},
+		L1{Amounts: Amounts{{"[", 0.5}}},
 		L1Global{Amount: 2}, L1Global{Amount: -1}, Layers{Amount: 2}, LowRank{Amount: 2},
 	} {
 		if err := pass.CheckStep(o); err == nil || !strings.Contains(err.Error(), "--amount") {
@@ -182,7 +189,8 @@ func TestRecipeTextReproducesOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"amounts: enc.*=0.75,b=0", `pattern: "1:4"`, "seed: \"7\"", "amount: \"0.1\"", "amount: \"0\""} {
+	for _, part := range []string{"amounts: enc.*=0.75,b=0", `pattern: "1:4"`, "seed: \"7\"", "amount: \"0.1\"",
+		"amount: \"0\""} {
 		if !strings.Contains(string(once), part) {
 			t.Errorf("no %s in %s", part, once)
 		}

@@ -85,7 +85,8 @@ func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) 
 }
 
 // measure adds the squares of t's elements to its channels' sums.
-func (ch *channels) measure(ctx context.Context, step *pass.Step, s *buffers, t *ir.Tensor, sums []float64) (sound bool, err error) {
+func (ch *channels) measure(ctx context.Context, step *pass.Step, s *buffers, t *ir.Tensor,
+	sums []float64) (sound bool, err error) {
 	p, err := newRanking(ctx, step, s, t)
 	if err != nil {
 		return false, err

@@ -49,7 +49,8 @@ func (s series) name(layer int) string {
 
 // number is the number in a name of the series, of its layers or of others.
 func (s series) number(name string) (int, bool) {
-	if len(name) <= len(s.prefix)+len(s.suffix) || name[:len(s.prefix)] != s.prefix || name[len(name)-len(s.suffix):] != s.suffix {
+	if len(name) <= len(s.prefix)+len(s.suffix) || name[:len(s.prefix)] != s.prefix ||
+		name[len(name)-len(s.suffix):] != s.suffix {
 		return 0, false
 	}
 	text := name[len(s.prefix) : len(name)-len(s.suffix)]

@@ -24,7 +24,8 @@ func TestSeriesOfNames(t *testing.T) {
 		}
 	}
 	s := series{prefix: "past.", suffix: ".key"}
-	for name, want := range map[string]int{"past.0.key": 0, "past.12.key": 12, "past.-1.key": -1, "past.key": -2, "past..key": -2, "past.x.key": -2, "past.1.value": -2, "last.1.key": -2, "past.01.key": -2} {
+	for name, want := range map[string]int{"past.0.key": 0, "past.12.key": 12, "past.-1.key": -1, "past.key": -2,
+		"past..key": -2, "past.x.key": -2, "past.1.value": -2, "last.1.key": -2, "past.01.key": -2} {
 		if got, ok := s.number(name); ok != (want != -2) || ok && got != want {
 			t.Errorf("the number of %q is %d, %v; want %d", name, got, ok, want)
 		}

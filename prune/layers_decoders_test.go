@@ -127,7 +127,8 @@ func (d *decoder) heads(x *ir.Value) *ir.Value {
 
 // norm is a LayerNormalization.
 func (d *decoder) norm(x *ir.Value, name string) *ir.Value {
-	return d.Insert(nil, "LayerNormalization", []*ir.Value{x, d.weight(name+".w", width), d.weight(name+".b", width)}, ir.FloatAttr("epsilon", 1e-5), ir.IntAttr("axis", -1))
+	return d.Insert(nil, "LayerNormalization", []*ir.Value{x, d.weight(name+".w", width), d.weight(name+".b", width)},
+		ir.FloatAttr("epsilon", 1e-5), ir.IntAttr("axis", -1))
 }
 
 // attention is softmax(q·kᵀ + mask)·v with the output projection.
@@ -163,21 +164,27 @@ func sums(layers []int) *ir.Model {
 	last := d.op("Sub", d.cast(d.op("Shape", mask), ir.Int32), d.cast(d.list(1, 1), ir.Int32))
 	last = d.op("Slice", last, d.list(1), d.list(2))
 	x := d.gather(d.weight("embedding", vocabulary, width), ids)
-	normalized := d.Insert(nil, "SimplifiedLayerNormalization", []*ir.Value{x, d.weight(fmt.Sprintf("%d.norm1", layers[0]), width)}, ir.FloatAttr("epsilon", 1e-5), ir.IntAttr("axis", -1), ir.IntAttr("stash_type", 1))
+	normalized := d.Insert(nil, "SimplifiedLayerNormalization",
+		[]*ir.Value{x, d.weight(fmt.Sprintf("%d.norm1", layers[0]), width)}, ir.FloatAttr("epsilon", 1e-5),
+		ir.IntAttr("axis", -1), ir.IntAttr("stash_type", 1))
 	for i, id := range layers {
 		name := func(part string) string { return fmt.Sprintf("%d.%s", id, part) }
 		key := d.input(fmt.Sprintf("past_key_values.%d.key", i), ir.Float, 1, 1, past, headSize)
 		value := d.input(fmt.Sprintf("past_key_values.%d.value", i), ir.Float, 1, 1, past, headSize)
-		q, k, v := d.matmul(normalized, name("q"), width, width), d.matmul(normalized, name("k"), width, headSize), d.matmul(normalized, name("v"), width, headSize)
-		a := d.contrib("GroupQueryAttention", []*ir.Value{q, k, v, key, value, last, length}, []string{"a", "pk", "pv"}, ir.IntAttr("num_heads", heads), ir.IntAttr("kv_num_heads", 1))
+		q, k, v := d.matmul(normalized, name("q"), width, width), d.matmul(normalized, name("k"), width, headSize),
+			d.matmul(normalized, name("v"), width, headSize)
+		a := d.contrib("GroupQueryAttention", []*ir.Value{q, k, v, key, value, last, length}, []string{"a", "pk", "pv"},
+			ir.IntAttr("num_heads", heads), ir.IntAttr("kv_num_heads", 1))
 		d.output(a[1], fmt.Sprintf("present.%d.key", i), 1, 1, total, headSize)
 		d.output(a[2], fmt.Sprintf("present.%d.value", i), 1, 1, total, headSize)
-		s := d.contrib("SkipSimplifiedLayerNormalization", []*ir.Value{x, d.matmul(a[0], name("o"), width, width), d.weight(name("norm2"), width)}, []string{"n", "", "", "s"}, ir.FloatAttr("epsilon", 1e-5))
+		s := d.contrib("SkipSimplifiedLayerNormalization", []*ir.Value{x, d.matmul(a[0], name("o"), width, width),
+			d.weight(name("norm2"), width)}, []string{"n", "", "", "s"}, ir.FloatAttr("epsilon", 1e-5))
 		next, outputs := "final.norm", []string{"n"}
 		if i+1 < len(layers) {
 			next, outputs = fmt.Sprintf("%d.norm1", layers[i+1]), []string{"n", "", "", "s"}
 		}
-		s = d.contrib("SkipSimplifiedLayerNormalization", []*ir.Value{s[3], d.mlp(s[0], name("mlp")), d.weight(next, width)}, outputs, ir.FloatAttr("epsilon", 1e-5))
+		s = d.contrib("SkipSimplifiedLayerNormalization", []*ir.Value{s[3], d.mlp(s[0], name("mlp")), d.weight(next, width)},
+			outputs, ir.FloatAttr("epsilon", 1e-5))
 		normalized, x = s[0], s[len(s)-1]
 	}
 	return d.finish(normalized)
@@ -232,11 +239,14 @@ func together(layers []int) *ir.Model {
 		key, value := d.gather(cache, d.ints(nil, 0)), d.gather(cache, d.ints(nil, 1))
 		if i == 0 { // the length of the past
 			first := d.gather(d.op("Shape", key), d.ints(nil, 2))
-			x = d.op("Add", x, d.gather(d.weight("positions", total, width), d.op("Range", first, d.op("Add", first, d.gather(d.op("Shape", ids), d.ints(nil, 1))), d.ints(nil, 1))))
+			x = d.op("Add", x, d.gather(d.weight("positions", total, width),
+				d.op("Range", first, d.op("Add", first, d.gather(d.op("Shape", ids), d.ints(nil, 1))), d.ints(nil, 1))))
 		}
-		qkv := d.InsertN(nil, "Split", 3, []*ir.Value{d.matmul(d.norm(x, name("norm1")), name("qkv"), width, 3*width), d.list(width, width, width)}, ir.IntAttr("axis", 2))
+		qkv := d.InsertN(nil, "Split", 3, []*ir.Value{d.matmul(d.norm(x, name("norm1")), name("qkv"), width, 3*width),
+			d.list(width, width, width)}, ir.IntAttr("axis", 2))
 		k, v := d.concat(2, key, d.heads(qkv[1])), d.concat(2, value, d.heads(qkv[2]))
-		d.output(d.concat(0, d.op("Unsqueeze", k, d.list(0)), d.op("Unsqueeze", v, d.list(0))), fmt.Sprintf("present_%d", i), 2, 1, heads, total, headSize)
+		d.output(d.concat(0, d.op("Unsqueeze", k, d.list(0)), d.op("Unsqueeze", v, d.list(0))), fmt.Sprintf("present_%d", i),
+			2, 1, heads, total, headSize)
 		x = d.op("Add", d.attention(d.heads(qkv[0]), k, v, name("o")), x)
 		x = d.op("Add", x, d.mlp(d.norm(x, name("norm2")), name("mlp")))
 	}
@@ -258,15 +268,19 @@ func embedded(layers []int) *ir.Model {
 		}
 		return scale(fmt.Sprintf("%d.norm1", layers[i]))
 	}
-	e := d.contrib("EmbedLayerNormalization", slices.Concat([]*ir.Value{ids, nil, d.weight("embedding", vocabulary, width), d.weight("positions", total, width), nil}, norm1(0)), []string{"n", "m", "s"}, epsilon)
+	e := d.contrib("EmbedLayerNormalization",
+		slices.Concat([]*ir.Value{ids, nil, d.weight("embedding", vocabulary, width), d.weight("positions", total, width),
+			nil}, norm1(0)), []string{"n", "m", "s"}, epsilon)
 	n, x := e[0], e[2]
 	for i, id := range layers {
 		name := func(part string) string { return fmt.Sprintf("%d.%s", id, part) }
 		cache := d.input(fmt.Sprintf("past_%d", i), ir.Float, 2, 1, heads, past, headSize)
-		a := d.contrib("Attention", []*ir.Value{n, d.weight(name("qkv"), width, 3*width), d.weight(name("qkv.b"), 3*width), nil, cache}, []string{"a", "p"}, ir.IntAttr("num_heads", heads), ir.IntAttr("unidirectional", 1))
+		a := d.contrib("Attention", []*ir.Value{n, d.weight(name("qkv"), width, 3*width), d.weight(name("qkv.b"), 3*width),
+			nil, cache}, []string{"a", "p"}, ir.IntAttr("num_heads", heads), ir.IntAttr("unidirectional", 1))
 		d.output(a[1], fmt.Sprintf("present_%d", i), 2, 1, heads, total, headSize)
 		add := func(y *ir.Value, norm []*ir.Value, bias string, outputs ...string) (normalized, sum *ir.Value) {
-			s := d.contrib("SkipLayerNormalization", slices.Concat([]*ir.Value{y, x}, norm, []*ir.Value{d.weight(bias, width)}), outputs, epsilon)
+			s := d.contrib("SkipLayerNormalization", slices.Concat([]*ir.Value{y, x}, norm, []*ir.Value{d.weight(bias, width)}),
+				outputs, epsilon)
 			return s[0], s[len(s)-1]
 		}
 		n, x = add(d.matmul(a[0], name("o"), width, width), scale(name("norm2")), name("o.b"), "n", "", "", "s")
@@ -283,10 +297,12 @@ func embedded(layers []int) *ir.Model {
 func normalizedAfter(layers []int) *ir.Model {
 	d := newDecoder()
 	d.mask = d.weight("mask", 1)
-	x := d.norm(d.gather(d.weight("embedding", vocabulary, width), d.input("input_ids", ir.Int64, 1, seq)), "embedding.norm")
+	x := d.norm(d.gather(d.weight("embedding", vocabulary, width), d.input("input_ids", ir.Int64, 1, seq)),
+		"embedding.norm")
 	for _, id := range layers {
 		name := func(part string) string { return fmt.Sprintf("%d.%s", id, part) }
-		q, k, v := d.heads(d.matmul(x, name("q"), width, width)), d.heads(d.matmul(x, name("k"), width, width)), d.heads(d.matmul(x, name("v"), width, width))
+		q, k, v := d.heads(d.matmul(x, name("q"), width, width)), d.heads(d.matmul(x, name("k"), width, width)),
+			d.heads(d.matmul(x, name("v"), width, width))
 		x = d.norm(d.op("Add", d.attention(q, k, v, name("o")), x), name("norm1"))
 		x = d.norm(d.op("Add", d.mlp(x, name("mlp")), x), name("norm2"))
 	}
@@ -323,7 +339,8 @@ func starting(layers []int) *ir.Model {
 		if id == 9 {
 			v = d.op("Tanh", v)
 		}
-		x = d.op("Add", x, d.attention(d.heads(d.matmul(n, name("q"), width, width)), d.heads(d.matmul(n, name("k"), width, width)), v, name("o")))
+		x = d.op("Add", x, d.attention(d.heads(d.matmul(n, name("q"), width, width)),
+			d.heads(d.matmul(n, name("k"), width, width)), v, name("o")))
 		x = d.op("Add", x, d.mlp(d.norm(x, name("norm2")), fmt.Sprintf("mlp.%d", id)))
 	}
 	return d.finish(d.norm(x, "final"))
@@ -336,7 +353,8 @@ func quantized(layers []int) *ir.Model {
 	zero := d.AddConst("zero", &ir.Tensor{Spec: ir.Spec{DType: ir.Uint8}, Source: ir.Mem{0}})
 	for _, id := range layers {
 		name := func(part string) string { return fmt.Sprintf("%d.%s", id, part) }
-		scale := d.AddConst(name("scale"), &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Mem(binary.LittleEndian.AppendUint32(nil, math.Float32bits(0.01*float32(id+1))))})
+		scale := d.AddConst(name("scale"), &ir.Tensor{Spec: ir.Spec{DType: ir.Float},
+			Source: ir.Mem(binary.LittleEndian.AppendUint32(nil, math.Float32bits(0.01*float32(id+1))))})
 		q := d.op("QuantizeLinear", x, scale, zero)
 		a := d.matmul(d.op("DequantizeLinear", q, scale, zero), name("a"), width, width)
 		if id == 9 {
@@ -399,7 +417,8 @@ func withoutLayers(t *testing.T, m *ir.Model, amount float64) string {
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { eval.Close() })
-	if _, err := pass.Run(t.Context(), m, eval, pass.Environment{Workers: 1}, []pass.Options{&prune.Layers{Amount: amount}}); err != nil {
+	if _, err := pass.Run(t.Context(), m, eval, pass.Environment{Workers: 1},
+		[]pass.Options{&prune.Layers{Amount: amount}}); err != nil {
 		t.Fatal(err)
 	}
 	return saved(t, m, eval)

@@ -77,7 +77,8 @@ func TestLayersKeepTheSize(t *testing.T) {
 	}
 	conv := func(attrs ...*ir.Attr) func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
 		return func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
-			return g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Conv", []*ir.Value{x, weight(g, fmt.Sprint("w", i), 8, 8, 3, 3)}, attrs...)})
+			return g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "Conv",
+				[]*ir.Value{x, weight(g, fmt.Sprint("w", i), 8, 8, 3, 3)}, attrs...)})
 		}
 	}
 	pads := ir.IntsAttr("pads", 1, 1, 1, 1)
@@ -97,10 +98,12 @@ func TestLayersKeepTheSize(t *testing.T) {
 			return g.Insert(nil, "Add", []*ir.Value{strided(g, x, i), strided(g, x, 10+i)})
 		}, 0},
 		{"transposed", func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
-			return g.Insert(nil, "ConvTranspose", []*ir.Value{x, weight(g, fmt.Sprint("w", i), 8, 8, 2, 2)}, ir.IntsAttr("strides", 2, 2))
+			return g.Insert(nil, "ConvTranspose", []*ir.Value{x, weight(g, fmt.Sprint("w", i), 8, 8, 2, 2)},
+				ir.IntsAttr("strides", 2, 2))
 		}, 0},
 		{"pool", func(g *ir.Graph, x *ir.Value, i int) *ir.Value {
-			return g.Insert(nil, "MaxPool", []*ir.Value{padded(g, x, i)}, ir.IntsAttr("kernel_shape", 2, 2), ir.IntsAttr("strides", 2, 2))
+			return g.Insert(nil, "MaxPool", []*ir.Value{padded(g, x, i)}, ir.IntsAttr("kernel_shape", 2, 2),
+				ir.IntsAttr("strides", 2, 2))
 		}, 0},
 	} {
 		for _, side := range []ir.Dim{{N: 64}, {N: -1, Param: "side"}, {N: -1}} {

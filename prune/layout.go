@@ -95,7 +95,8 @@ func stored(u pass.Consumer, uses []use) (layout, pass.Reason) {
 	if u.Operand.Transposed {
 		slices.Reverse(l)
 	}
-	if groups := u.Node.Int("group", 1); u.Input.Role == operator.Filter && uses[0] == reduce { // ConvTranspose sums within a group
+	// ConvTranspose sums within a group
+	if groups := u.Node.Int("group", 1); u.Input.Role == operator.Filter && uses[0] == reduce {
 		if groups < 1 || l[0].n%groups != 0 {
 			return nil, shapeOf(u, fmt.Sprintf("%v in %d groups", u.Operand.Shape, groups))
 		}

@@ -72,7 +72,8 @@ func (o LowRank) Run(ctx context.Context, s *pass.Step) error {
 func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) (reason pass.Reason, err error) {
 	most := f.most()
 	if most < 1 {
-		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("two factors of a %d×%d matrix at any rank", f.rows, f.cols)}, nil
+		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("two factors of a %d×%d matrix at any rank",
+			f.rows, f.cols)}, nil
 	}
 	s, err := decompose(ctx, step, f, most)
 	var unfit *pass.Unfit
@@ -95,7 +96,9 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 			return pass.Reason{}, err
 		}
 	}
-	f.rewrite(step, a, b, s.bound(f, step.Method, r), pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r, min(f.rows, f.cols), 100*kept)})
+	f.rewrite(step, a, b, s.bound(f, step.Method, r),
+		pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r,
+			min(f.rows, f.cols), 100*kept)})
 	return pass.Reason{}, nil
 }
 
@@ -136,7 +139,8 @@ func (f *factorization) rewrite(s *pass.Step, a, b *ir.Tensor, bound *pass.Bound
 	if old != v {
 		old.Drop()
 	}
-	parts := []pass.Part{{Role: pass.Payload, Value: f.a, Tensor: f.a.Const}, {Role: pass.Payload, Value: f.b, Tensor: f.b.Const}}
+	parts := []pass.Part{{Role: pass.Payload, Value: f.a, Tensor: f.a.Const},
+		{Role: pass.Payload, Value: f.b, Tensor: f.b.Const}}
 	s.Ledger.Changed(v, f.w.before, f.w.consumers, pass.Row{
 		Form:    pass.Factors,
 		Notes:   pass.Notes(note),

@@ -17,7 +17,8 @@ import (
 // product has few digits, so there is no telling.
 func TestFactorsComputeTheirProduct(t *testing.T) {
 	w := conform.Start(t)
-	compared, paths := 0, models(t, "style_candy", "minilm_l6_v2_vocab3086", "yolox_nano", "basic_pitch", "magika_v3_3", "super_resolution")
+	compared, paths := 0, models(t, "style_candy", "minilm_l6_v2_vocab3086", "yolox_nano", "basic_pitch", "magika_v3_3",
+		"super_resolution")
 	for i, path := range paths {
 		if i%2 == 0 {
 			continue // there are more models than time
@@ -66,7 +67,8 @@ func inONNXRuntime(t *testing.T, w *conform.Worker, source string, a, b *ir.Mode
 	dir := t.TempDir()
 	pathA, pathB := filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
 	for path, m := range map[string]*ir.Model{pathA: a, pathB: b} {
-		if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+		if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{Workers: 2, Memory: 64 << 20,
+			Eval: eval}); err != nil {
 			t.Fatal(err)
 		}
 	}

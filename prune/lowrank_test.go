@@ -36,7 +36,8 @@ func decaying(rows, cols int) []float64 {
 }
 
 // factoredModel holds one weight of the given use.
-func factoredModel(t *testing.T, op string, left bool, dt ir.DType, shape []int64, attrs ...*ir.Attr) (*bench, *ir.Value) {
+func factoredModel(t *testing.T, op string, left bool, dt ir.DType, shape []int64,
+	attrs ...*ir.Attr) (*bench, *ir.Value) {
 	b := newBench(t)
 	cols := product(shape[1:])
 	w := b.weight("w", dt, shape, decaying(int(shape[0]), int(cols))...)
@@ -128,7 +129,8 @@ func TestTypesOfFactors(t *testing.T) {
 
 // Factors of weights near the limit of their type may exceed it: such weights are skipped.
 func TestFactorsAreFinite(t *testing.T) {
-	for dt, most := range map[ir.DType]float64{ir.Float: math.MaxFloat32, ir.Float16: 65504, ir.BFloat16: 0x1.fep127, ir.Double: math.MaxFloat64} {
+	for dt, most := range map[ir.DType]float64{ir.Float: math.MaxFloat32, ir.Float16: 65504, ir.BFloat16: 0x1.fep127,
+		ir.Double: math.MaxFloat64} {
 		t.Run(dt.String(), func(t *testing.T) {
 			b, w := factoredModel(t, "MatMul", false, dt, []int64{40, 30})
 			values := make([]float64, 40*30)
@@ -171,7 +173,8 @@ func TestRankFollowsFromOptions(t *testing.T) {
 		b := newBench(t)
 		w := b.weight("w", ir.Float, []int64{40, 40}, values...)
 		b.g.AddOutput(b.node("MatMul", []*ir.Value{nil, w}))
-		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Changed || !strings.HasPrefix(row.Notes[0].Detail, c.rank) {
+		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Changed ||
+			!strings.HasPrefix(row.Notes[0].Detail, c.rank) {
 			t.Errorf("%v: %v %s, want %s", c.options, row.Status, report.Why(row), c.rank)
 		}
 	}
@@ -183,9 +186,10 @@ func TestReasonsOfWeightsThatAreNotFactored(t *testing.T) {
 		options []string
 		model   func(b *bench) *ir.Value
 	}{
-		{"would become larger: rank 39 of 40, two factors of a 40×40 matrix are smaller up to rank 19", []string{"rank", "39"}, func(b *bench) *ir.Value {
-			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{40, 40}, decaying(40, 40)...)})
-		}},
+		{"would become larger: rank 39 of 40, two factors of a 40×40 matrix are smaller up to rank 19",
+			[]string{"rank", "39"}, func(b *bench) *ir.Value {
+				return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{40, 40}, decaying(40, 40)...)})
+			}},
 		{"would become larger: two factors of a 2×3 matrix at any rank", nil, func(b *bench) *ir.Value {
 			return b.node("MatMul", []*ir.Value{nil, b.weight("w", ir.Float, []int64{2, 3}, 1, 2, 3, 4, 5, 6)})
 		}},
@@ -205,7 +209,8 @@ func TestReasonsOfWeightsThatAreNotFactored(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.g.AddOutput(c.model(b))
-		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Skipped || report.Why(row) != c.reason {
+		if row := rowOf(t, b.run(lowRankMethod, c.options...), "w"); row.Status != pass.Skipped ||
+			report.Why(row) != c.reason {
 			t.Errorf("%v %q, want %q", row.Status, report.Why(row), c.reason)
 		}
 	}
@@ -213,10 +218,13 @@ func TestReasonsOfWeightsThatAreNotFactored(t *testing.T) {
 
 // Two products are the factors of a larger matrix if they are smaller than it.
 func TestRankBetweenProducts(t *testing.T) {
-	for _, c := range []struct{ in, middle, out, want int64 }{{in: 4, middle: 2, out: 4}, {in: 3, middle: 2, out: 6}, {3, 2, 7, 2}, {5, 2, 5, 2}, {9, 1, 2, 1}, {in: 2, middle: 1, out: 2}} {
+	for _, c := range []struct{ in, middle, out, want int64 }{{in: 4, middle: 2, out: 4}, {in: 3, middle: 2, out: 6},
+		{3, 2, 7, 2}, {5, 2, 5, 2}, {9, 1, 2, 1}, {in: 2, middle: 1, out: 2}} {
 		b := newBench(t)
-		first := b.node("MatMul", []*ir.Value{nil, b.weight("a", ir.Float, []int64{c.in, c.middle}, make([]float64, c.in*c.middle)...)})
-		second := b.node("MatMul", []*ir.Value{first, b.weight("b", ir.Float, []int64{c.middle, c.out}, make([]float64, c.middle*c.out)...)})
+		first := b.node("MatMul", []*ir.Value{nil, b.weight("a", ir.Float, []int64{c.in, c.middle},
+			make([]float64, c.in*c.middle)...)})
+		second := b.node("MatMul", []*ir.Value{first, b.weight("b", ir.Float, []int64{c.middle, c.out},
+			make([]float64, c.middle*c.out)...)})
 		b.g.AddOutput(second)
 		if got := rankBetween(first.Producer(), second.Producer()); got != c.want {
 			t.Errorf("%d to %d to %d: rank %d, want %d", c.in, c.middle, c.out, got, c.want)

@@ -158,7 +158,8 @@ func (b *bench) transformer(input string, layers int) {
 		for i := range values {
 			values[i] = float64(i%7) + 1
 		}
-		return b.node("MatMul", []*ir.Value{v, b.weight(fmt.Sprintf("layer%d.%s", layer, name), ir.Float, []int64{rows, columns}, values...)})
+		return b.node("MatMul", []*ir.Value{v, b.weight(fmt.Sprintf("layer%d.%s", layer, name), ir.Float,
+			[]int64{rows, columns}, values...)})
 	}
 	x = matrix(x, layers, "in", 8, 8)
 	for i := range layers {

@@ -74,7 +74,8 @@ func (o NM) Run(ctx context.Context, s *pass.Step) error {
 func (p *Pattern) axis(w *weight) (span, pass.Reason) {
 	axis, reason := common(w, func(l layout) span { return l.along(reduce) })
 	if reason.None() && axis.n <= int64(p.N) {
-		reason = pass.Reason{Code: pass.Shape, Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, p)}
+		reason = pass.Reason{Code: pass.Shape,
+			Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, p)}
 	}
 	return axis, reason
 }
@@ -106,7 +107,8 @@ func (s *slabs) note() pass.Reason {
 	last := s.axis.n - (groups-1)*int64(s.M)
 	pruned := s.axis.n - (groups-1)*int64(s.N) - min(last, int64(s.N))
 	around := s.axis.outer * s.axis.inner
-	return pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, %s along the axis of %d", pruned*around, s.t.Elems(), &s.Pattern, s.axis.n)}
+	return pass.Reason{Code: pass.Pruned, Detail: fmt.Sprintf("%d of %d elements, %s along the axis of %d", pruned*around,
+		s.t.Elems(), &s.Pattern, s.axis.n)}
 }
 
 // recipe is a view where a slab is no larger than a block; else slabs are pruned one after the other.

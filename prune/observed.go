@@ -41,11 +41,14 @@ func layerOf(walk *layerwise.Walk, w *weight) (*layer, pass.Reason) {
 		out, channel, tap span
 		batches           int64
 	}
-	a, reason := common(w, func(l layout) axes { return axes{l.along(out), l.along(reduce), l.along(spatial), l.batches()} })
+	a, reason := common(w, func(l layout) axes {
+		return axes{l.along(out), l.along(reduce), l.along(spatial), l.batches()}
+	})
 	if !reason.None() {
 		return nil, reason
 	}
-	l := &layer{weight: w, groups: 1, channels: int(a.channel.n), out: int(a.out.inner), channel: int(a.channel.inner), tap: int(a.tap.inner)}
+	l := &layer{weight: w, groups: 1, channels: int(a.channel.n), out: int(a.out.inner), channel: int(a.channel.inner),
+		tap: int(a.tap.inner)}
 	for _, u := range w.uses {
 		n := u.Node
 		product := operator.Of(n).Product() && n.Int("transA", 0) == 0 && a.batches == 1
@@ -82,9 +85,10 @@ type moments interface {
 
 // A sampled pass prunes weights layer by layer by the observed inputs of each.
 type sampled struct {
-	step       *pass.Step
-	sparsity   *sparsity
-	sequential bool // the inputs of a layer are observed in the model whose earlier layers are pruned; otherwise in the source
+	step     *pass.Step
+	sparsity *sparsity
+	// the inputs of a layer are observed in the model whose earlier layers are pruned; otherwise in the source
+	sequential bool
 	pool       *op.Pool
 	data       calibrate.Data
 	moments    func(k int) moments

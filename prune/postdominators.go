@@ -25,7 +25,8 @@ func (f *flow) trunks() []trunk {
 			continue
 		}
 		height[p] = max(height[p], height[n]+1)
-		if old := previous[p]; old == nil || cmp.Or(cmp.Compare(forks(n), forks(old)), cmp.Compare(height[n], height[old])) > 0 {
+		if old := previous[p]; old == nil || cmp.Or(cmp.Compare(forks(n), forks(old)),
+			cmp.Compare(height[n], height[old])) > 0 {
 			previous[p] = n
 		}
 	}

@@ -88,7 +88,9 @@ func (p *ranking) blocks(ctx context.Context, from, to int64, do func(k keys, at
 // everything reads all tensors, their parts in parallel.
 func (p *ranking) everything(ctx context.Context, do func(ctx context.Context, stripe int64) error) error {
 	p.passes++
-	return pass.Parallel(ctx, p.step.Env.Workers, int(p.parts()), func(ctx context.Context, i int) error { return do(ctx, int64(i)) })
+	return pass.Parallel(ctx, p.step.Env.Workers, int(p.parts()), func(ctx context.Context, i int) error {
+		return do(ctx, int64(i))
+	})
 }
 
 // isFinite reports whether no pass found NaN or infinities.

@@ -135,7 +135,8 @@ func (f *flow) counts(segments []segment, period int) []int {
 	list, same := make([]int, len(segments)), 0
 	for i := len(segments) - 1; i >= 0; i-- {
 		list[i] = 1
-		if next := i + period; next >= len(segments) || segments[i].kind != segments[next].kind || !f.sameSize(segments[i].before, segments[next].before) {
+		if next := i + period; next >= len(segments) || segments[i].kind != segments[next].kind ||
+			!f.sameSize(segments[i].before, segments[next].before) {
 			same = 0
 		} else if same++; same >= period && !slices.ContainsFunc(segments[next].before.Outputs, isGraphOutput) {
 			list[i] += list[next]

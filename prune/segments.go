@@ -12,9 +12,10 @@ import (
 // it.
 type segment struct {
 	before, last *ir.Node
-	nodes        []*ir.Node  // the last node included, in an order that is the same for segments of one kind
-	inputs       []*ir.Value // graph inputs that no other segment reads, such as past keys and values, in such an order, too
-	kind         string      // the same for segments of equal operators, attributes, shapes of weights and edges
+	nodes        []*ir.Node // the last node included, in an order that is the same for segments of one kind
+	// graph inputs that no other segment reads, such as past keys and values, in such an order, too
+	inputs []*ir.Value
+	kind   string // the same for segments of equal operators, attributes, shapes of weights and edges
 
 	// normalization is the type of the operator that normalizes like those that add the residual and normalize the sum;
 	// empty if there are none. A segment then ends with the sum, and the normalization is the first part of the next
@@ -25,8 +26,9 @@ type segment struct {
 // A partition divides the nodes of a graph between the segments of a trunk.
 type partition struct {
 	*flow
-	trunk    trunk
-	depth    map[*ir.Node]int  // of nodes that descend from the trunk: position of the last node of the trunk that they descend from, or are
+	trunk trunk
+	// of nodes that descend from the trunk: position of the last node of the trunk that they descend from, or are
+	depth    map[*ir.Node]int
 	entry    *ir.Node          // before the first node of the trunk, which reads no other; nil if there is none
 	bypassed bool              // other nodes that read the entry bypass those of the trunk
 	bounds   []int             // positions of the nodes between segments, -1 for the entry
@@ -41,7 +43,8 @@ const elsewhere = -1
 // residual bypasses the nodes of t then, or inside of it, such as keys whose number is that of past positions: bypassed
 // is the first.
 func (f *flow) segments(t trunk, bypassed bool) []segment {
-	p := &partition{flow: f, trunk: t, entry: f.entry(t), bypassed: bypassed, of: map[*ir.Node]int{}, readBy: map[*ir.Value]int{}}
+	p := &partition{flow: f, trunk: t, entry: f.entry(t), bypassed: bypassed, of: map[*ir.Node]int{},
+		readBy: map[*ir.Value]int{}}
 	p.descend()
 	p.cut()
 	if len(p.bounds) < 3 {

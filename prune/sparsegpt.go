@@ -70,7 +70,8 @@ func (o SparseGPT) damp() float64 {
 // Run implements pass.Options.
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 	amounts := o.sparsity()
-	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: amounts.note, fits: true}
+	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential,
+		data: calibrate.NewData(o.Calibration, false), note: amounts.note, fits: true}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byBlock, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return hessian.New(s.pool, k) }
 	var factored []moments // whose factors are those of the layers with the same inputs
@@ -116,7 +117,9 @@ func (o *SparseGPT) mask(l *layer, x []float32, factors []*hessian.Factor) []boo
 		w := float64(x[l.index(row/l.n, input, row%l.n)])
 		scores[at] = factors[row/l.n].Loss[l.k-1-input] * float64(w*w)
 	}
-	o.sparsity().eachPart(l, o.Compare == byLayer, func(from, to, n int) { mask = append(mask, smallest(scores[from:to], int64(n))...) })
+	o.sparsity().eachPart(l, o.Compare == byLayer, func(from, to, n int) {
+		mask = append(mask, smallest(scores[from:to], int64(n))...)
+	})
 	return mask
 }
 
@@ -131,7 +134,8 @@ func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessi
 	for i := range tiles {
 		tiles[i] = &tile{Columns: f.Columns(w, l.n, i*hessian.Wide), layer: l, pattern: o.Pattern}
 	}
-	scores, first := make([]float64, 0, (blockInputs+o.Pattern.M)*l.n), int64(group*l.k*l.n) // the last group of a pattern may end after the block
+	// the last group of a pattern may end after the block
+	scores, first := make([]float64, 0, (blockInputs+o.Pattern.M)*l.n), int64(group*l.k*l.n)
 	for from := 0; from < l.k; {
 		to := o.blockEnd(l, from)
 		scores = scores[:(to-from)*l.n]

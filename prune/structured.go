@@ -28,7 +28,8 @@ type parts interface {
 
 // pruneParts zeroes the parts that choose chooses, in parallel, each weight by one worker so that its sums have one
 // order.
-func pruneParts[P parts](ctx context.Context, step *pass.Step, ws []*weight, choose func(context.Context, *pass.Step, *buffers, *weight) (P, error)) error {
+func pruneParts[P parts](ctx context.Context, step *pass.Step, ws []*weight,
+	choose func(context.Context, *pass.Step, *buffers, *weight) (P, error)) error {
 	s, all := &buffers{}, make([]P, len(ws))
 	err := pass.Parallel(ctx, step.Env.Workers, len(ws), func(ctx context.Context, i int) (err error) {
 		all[i], err = choose(ctx, step, s, ws[i])

@@ -10,7 +10,9 @@ import (
 // submodelsOf are the submodels that nodes, in topological order, belong to, by the inputs of the graph that they
 // depend on.
 func submodelsOf(g *ir.Graph, nodes []*ir.Node) map[*ir.Node]pass.Submodel {
-	inputs := slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool { return pass.SubmodelOf([]string{v.Name}) == "" })
+	inputs := slices.DeleteFunc(slices.Clone(g.Inputs), func(v *ir.Value) bool {
+		return pass.SubmodelOf([]string{v.Name}) == ""
+	})
 	if len(inputs) > 64 { // as past keys of many layers, which are inputs of the decoder
 		slices.SortStableFunc(inputs, func(a, b *ir.Value) int { return len(a.Name) - len(b.Name) })
 		inputs = inputs[:64]

@@ -42,7 +42,8 @@ func decompose(ctx context.Context, step *pass.Step, f *factorization, most int6
 	}
 	r := &ir.Recipe{
 		Name: step.Method, In: []*ir.Tensor{f.w.before},
-		Out:  []ir.Spec{{Name: f.w.v.Name, DType: dt, Shape: []int64{most, side}}, {Name: f.w.v.Name, DType: ir.Double, Shape: []int64{side}}},
+		Out: []ir.Spec{{Name: f.w.v.Name, DType: dt, Shape: []int64{most, side}},
+			{Name: f.w.v.Name, DType: ir.Double, Shape: []int64{side}}},
 		Work: 8 * (f.rows*f.cols + 3*side*side),
 		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 			return f.spectrum(in[0], out, most, step.Env.Workers)
@@ -118,7 +119,8 @@ func (s *decomposition) factors(f *factorization, r int64) (a, b *ir.Tensor) {
 			}
 			a, b := f.multiply(x, u, r)
 			if most := max(absMax(a), absMax(b)); most > dt.Largest() {
-				return &pass.Unfit{Tensor: f.w.v.Name, Reason: pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("factors up to %g in %s", most, dt)}}
+				return &pass.Unfit{Tensor: f.w.v.Name, Reason: pass.Reason{Code: pass.NotRepresented,
+					Detail: fmt.Sprintf("factors up to %g in %s", most, dt)}}
 			}
 			if err := writeFloats(out[0], a, dt); err != nil {
 				return err

@@ -33,7 +33,8 @@ func checkThreshold(t *testing.T, x []float32, k int64, th threshold) {
 
 // floats is a tensor of float32.
 func floats(name string, x []float32) *ir.Tensor {
-	return &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{int64(len(x))}}, Source: ir.Mem(kernel.Bytes(x))}
+	return &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{int64(len(x))}},
+		Source: ir.Mem(kernel.Bytes(x))}
 }
 
 // manyKinds are what brackets, buckets and ties can meet.
@@ -91,7 +92,8 @@ func TestThresholdOfManyElements(t *testing.T) {
 // The key of a single element is that of its tensor, also next to the tensor's ends.
 func TestKeysOfSingleElements(t *testing.T) {
 	x := []float32{1, -2, 3, 4, -5, 6, 7, 8}
-	p, err := newRanking(t.Context(), newBench(t).step, &buffers{}, floats("a", x[:3]), floats("b", x[3:4]), floats("c", x[4:]))
+	p, err := newRanking(t.Context(), newBench(t).step, &buffers{}, floats("a", x[:3]), floats("b", x[3:4]),
+		floats("c", x[4:]))
 	if err != nil {
 		t.Fatal(err)
 	}

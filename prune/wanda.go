@@ -54,7 +54,8 @@ func (o Wanda) sparsity() *sparsity { return sparsityOf(o) }
 // Run implements pass.Options.
 func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 	amounts := o.sparsity()
-	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential, data: calibrate.NewData(o.Calibration, false), note: amounts.note}
+	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential,
+		data: calibrate.NewData(o.Calibration, false), note: amounts.note}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byRow, o.comparisons, func() { step.Ledger.Repeat(o) }
 	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
 	s.prune = func(l *layer, x []float32, ms []moments) error {
@@ -170,7 +171,8 @@ func (o *sparsity) check() error {
 		return pass.OptionErrorf("--pattern and --amounts exclude each other")
 	}
 	if o.Allocate != "" && o.Allocate != uniform && (o.Pattern.M > 0 || len(o.Amounts) > 0) {
-		return pass.OptionErrorf("--allocate %s is a distribution of --amount; it excludes --pattern and --amounts", o.Allocate)
+		return pass.OptionErrorf("--allocate %s is a distribution of --amount; it excludes --pattern and --amounts",
+			o.Allocate)
 	}
 	return o.fraction().check()
 }

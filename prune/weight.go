@@ -150,7 +150,9 @@ func (w *weight) replace(s *pass.Step, note pass.Reason, view func(in io.ReaderA
 func (w *weight) swap(s *pass.Step, note pass.Reason, r *ir.Recipe) {
 	r.Name, r.In, r.Out = s.Method, []*ir.Tensor{w.before}, []ir.Spec{w.before.Spec}
 	w.put(s, note, r.Derive()[0], &pass.Bound{
-		Of: w.before, Tensors: func(parts []*ir.Tensor) []*ir.Tensor { return parts[:1] }, New: pass.EachElement(func(x, y float32) bool { return y == x || y == 0 }),
+		Of: w.before, Tensors: func(parts []*ir.Tensor) []*ir.Tensor {
+			return parts[:1]
+		}, New: pass.EachElement(func(x, y float32) bool { return y == x || y == 0 }),
 	})
 }
 

@@ -57,7 +57,8 @@ func TestWhatIsLeftAloneHasItsReason(t *testing.T) {
 	if r := rowOf(t, rows, "added"); r.Status != pass.Skipped || report.Why(r) == "" {
 		t.Errorf("added: %v, %q", r.Status, report.Why(r))
 	}
-	if r := rowOf(t, rows, "taken"); len(r.After) != 1 || r.After[0].Bytes() != r.Before.Bytes() || r.After[0].String() != "float[2,2]" {
+	if r := rowOf(t, rows, "taken"); len(r.After) != 1 || r.After[0].Bytes() != r.Before.Bytes() ||
+		r.After[0].String() != "float[2,2]" {
 		t.Errorf("taken: %+v", r)
 	}
 }
@@ -105,7 +106,8 @@ func TestSharedInTwoOrientations(t *testing.T) {
 			t.Errorf("%s: %q", m.Name, report.Why(r))
 		}
 		rows := b.run(l1Method)
-		if got := b.values(w); !slices.Equal(got, []float64{0, 0, 0, 0, 5, 6, 7, 8, 9}) || rows[len(rows)-1].Status != pass.Changed {
+		if got := b.values(w); !slices.Equal(got, []float64{0, 0, 0, 0, 5, 6, 7, 8, 9}) ||
+			rows[len(rows)-1].Status != pass.Changed {
 			t.Errorf("l1 is not applied once: %v", got)
 		}
 	}

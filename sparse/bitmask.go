@@ -14,7 +14,10 @@ type Bitmask struct {
 	pass.Selection
 }
 
-var bitmaskMethod = method("bitmask", "values and one bit for every element: best around one half zeros", func() pass.Options { return &Bitmask{} })
+var bitmaskMethod = method("bitmask", "values and one bit for every element: best around one half zeros",
+	func() pass.Options {
+		return &Bitmask{}
+	})
 
 // Method describes the method.
 func (Bitmask) Method() *pass.Method { return bitmaskMethod }

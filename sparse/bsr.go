@@ -19,7 +19,9 @@ type BSR struct {
 	Block Block `flag:"block" default:"16" usage:"side of a block in block CSR, or 'ROWSxCOLS'"`
 }
 
-var bsrMethod = method("bsr", "blocks that hold any value, of the matrix [first dimension, rest]", func() pass.Options { return &BSR{} })
+var bsrMethod = method("bsr", "blocks that hold any value, of the matrix [first dimension, rest]", func() pass.Options {
+	return &BSR{}
+})
 
 // Method describes the method.
 func (BSR) Method() *pass.Method { return bsrMethod }

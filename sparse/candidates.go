@@ -84,7 +84,8 @@ func isOutput(v *ir.Value) bool {
 }
 
 // measureAll measures the first of every set of equal tensors, on all workers.
-func measureAll(ctx context.Context, s *pass.Step, vs []*ir.Value, first map[*ir.Value]*ir.Value, block Block) (map[*ir.Value]measured, error) {
+func measureAll(ctx context.Context, s *pass.Step, vs []*ir.Value, first map[*ir.Value]*ir.Value,
+	block Block) (map[*ir.Value]measured, error) {
 	ms := map[*ir.Value]measured{}
 	var mu sync.Mutex
 	err := pass.Parallel(ctx, s.Env.Workers, len(vs), func(ctx context.Context, i int) error {

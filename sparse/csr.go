@@ -14,7 +14,10 @@ type CSR struct {
 	pass.Selection
 }
 
-var csrMethod = method("csr", "values, columns and row pointers of the matrix [first dimension, rest]", func() pass.Options { return &CSR{} })
+var csrMethod = method("csr", "values, columns and row pointers of the matrix [first dimension, rest]",
+	func() pass.Options {
+		return &CSR{}
+	})
 
 // Method describes the method.
 func (CSR) Method() *pass.Method { return csrMethod }

@@ -15,7 +15,9 @@ type Delta struct {
 	pass.Selection
 }
 
-var deltaMethod = method("delta", "values and the gaps between them, in 4, 8 or 16 bits", func() pass.Options { return &Delta{} })
+var deltaMethod = method("delta", "values and the gaps between them, in 4, 8 or 16 bits", func() pass.Options {
+	return &Delta{}
+})
 
 // Method describes the method.
 func (Delta) Method() *pass.Method { return deltaMethod }

@@ -18,7 +18,8 @@ var multiplied = map[string]func(free bool, keep func(int64) bool) (*ir.Model, w
 		return productModel(free, random("w", ir.Float, []int64{600, 500}, keep), "MatMul")
 	},
 	"Gemm": func(free bool, keep func(int64) bool) (*ir.Model, weight) {
-		return productModel(free, random("w", ir.Float, []int64{500, 600}, keep), "Gemm", ir.IntAttr("transB", 1), ir.FloatAttr("alpha", .5))
+		return productModel(free, random("w", ir.Float, []int64{500, 600}, keep), "Gemm", ir.IntAttr("transB", 1),
+			ir.FloatAttr("alpha", .5))
 	},
 }
 
@@ -120,6 +121,7 @@ func TestEngineDoesNotExpand(t *testing.T) {
 	for _, form := range []*pass.Method{cooMethod, csrMethod, deltaMethod} {
 		m, w := multiplied["MatMul"](false, density(.05))
 		apply(t, m, 2, stepOf(t, form, nil))
-		evaluate(t, m, 1, nil, engine.Options{Workers: 1, Limits: memory.Limits{Memory: w.Bytes(), Weights: w.Bytes(), Fixed: true}})
+		evaluate(t, m, 1, nil, engine.Options{Workers: 1,
+			Limits: memory.Limits{Memory: w.Bytes(), Weights: w.Bytes(), Fixed: true}})
 	}
 }

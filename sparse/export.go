@@ -141,7 +141,8 @@ func coordinateFile(t tensor) *matrixFile {
 		})
 	}
 	n := []int64{t.nnz}
-	return &matrixFile{"coo", rows, cols, []array{{"data", t.DType, n, nil}, {"row", ir.Int32, n, nil}, {"col", ir.Int32, n, nil}}, encode}
+	return &matrixFile{"coo", rows, cols, []array{{"data", t.DType, n, nil}, {"row", ir.Int32, n, nil},
+		{"col", ir.Int32, n, nil}}, encode}
 }
 
 func blockFile(ctx context.Context, in io.ReaderAt, l bsr) (*matrixFile, error) {

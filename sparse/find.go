@@ -27,7 +27,8 @@ func newFinder(s *pass.Step) *finder { return &finder{s, map[*ir.Tensor]*ir.Valu
 
 // finders read a form off the nodes that make a value; what they return is not
 // certain yet.
-var finders = []func(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor){findCOO, findCSR, findBSR, findBitmask, findDelta}
+var finders = []func(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor){findCOO, findCSR, findBSR,
+	findBitmask, findDelta}
 
 // all finds the forms of the model in the order of their last nodes.
 func (f *finder) all(ctx context.Context) []found {

@@ -38,7 +38,8 @@ func FuzzDense(f *testing.F) {
 		defer file.Close()
 		e := ir.NewEval(t.TempDir())
 		defer e.Close()
-		res, err := pass.Run(t.Context(), file.Model, e, pass.Environment{Workers: 1}, []pass.Options{stepOf(t, denseMethod, nil)})
+		res, err := pass.Run(t.Context(), file.Model, e, pass.Environment{Workers: 1},
+			[]pass.Options{stepOf(t, denseMethod, nil)})
 		if err != nil {
 			if strings.Contains(err.Error(), "internal error") {
 				t.Fatal(err)

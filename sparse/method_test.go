@@ -99,7 +99,8 @@ func TestEveryFormIsTested(t *testing.T) {
 		}
 	}
 	if len(finders) != len(formMethods()) {
-		t.Errorf("there are %d finders for %d forms: add a finder, so that dense restores weights of the form", len(finders), len(formMethods()))
+		t.Errorf("there are %d finders for %d forms: add a finder, so that dense restores weights of the form", len(finders),
+			len(formMethods()))
 	}
 }
 
@@ -122,7 +123,8 @@ func TestWhatStaysDense(t *testing.T) {
 	m.Graph.AddOutput(values["out"])
 	m.Graph.Inputs = append(m.Graph.Inputs, values["in"])
 	values["twice"].Ambiguous = true
-	m.Graph.AddConst("unread", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{900}}, Source: ir.Mem(make([]byte, 3600))})
+	m.Graph.AddConst("unread", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{900}},
+		Source: ir.Mem(make([]byte, 3600))})
 	rows, _ := apply(t, m, 2, stepOf(t, bsrMethod, options{"skip": "skipped"}))
 	for name, want := range map[string]string{
 		"full":    "0.0 % zeros: dense 16,404 B; bsr16x16 16,",
@@ -196,7 +198,8 @@ func TestRaisesTheOpset(t *testing.T) {
 		from, to int64
 		dt       ir.DType
 	}{
-		{deltaMethod, 9, 11, ir.Float}, {autoMethod, 10, 11, ir.Float}, {csrMethod, 13, 16, ir.Float}, {bitmaskMethod, 13, 13, ir.Float},
+		{deltaMethod, 9, 11, ir.Float}, {autoMethod, 10, 11, ir.Float}, {csrMethod, 13, 16, ir.Float},
+		{bitmaskMethod, 13, 13, ir.Float},
 		{deltaMethod, 13, 20, ir.BFloat16}, {autoMethod, 13, 13, ir.Float}, {cooMethod, 9, 11, ir.Float},
 	} {
 		m := modelOf(c.from, random("w", c.dt, []int64{64, 64}, density(.03)))
@@ -221,7 +224,8 @@ func TestOpsetOutOfReach(t *testing.T) {
 	m := modelOf(8, random("w", ir.Float, []int64{64, 64}, density(.03)))
 	m.Graph.Insert(nil, "Scan", m.Graph.Inputs[:1])
 	rows, _ := apply(t, m, 1, stepOf(t, autoMethod, nil))
-	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped || !strings.Contains(report.Why(r), "no delta8 (opset 11, Scan") {
+	if r := rowOf(t, rows, "w"); r.Status != pass.Skipped ||
+		!strings.Contains(report.Why(r), "no delta8 (opset 11, Scan") {
 		t.Errorf("%s: %s", r.Status, report.Why(r))
 	}
 }
@@ -279,7 +283,8 @@ func TestCodesOfTheSameRun(t *testing.T) {
 	dense := megaWeight()
 	f := &ir.Tensor{Spec: dense.Spec, Source: ir.Mem(dense.data)}
 	codes := g.AddConst("q", signs(f))
-	scale := g.AddConst("s", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Mem(binary.LittleEndian.AppendUint32(nil, math.Float32bits(.5)))})
+	scale := g.AddConst("s", &ir.Tensor{Spec: ir.Spec{DType: ir.Float},
+		Source: ir.Mem(binary.LittleEndian.AppendUint32(nil, math.Float32bits(.5)))})
 	q := g.InsertN(nil, "DynamicQuantizeLinear", 3, []*ir.Value{x})
 	y := g.Insert(nil, "MatMulInteger", []*ir.Value{q[0], codes, q[2]})
 	y = g.Insert(nil, "Cast", []*ir.Value{y}, ir.IntAttr("to", int64(ir.Float)))
@@ -305,7 +310,8 @@ func TestCodesOfTheSameRun(t *testing.T) {
 
 // signs is a recipe of codes: 1 for each value of f and 0 for each zero.
 func signs(f *ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "signs", In: []*ir.Tensor{f}, Out: []ir.Spec{{Name: "q", DType: ir.Int8, Shape: f.Shape}}, Work: 8 << 20}
+	r := &ir.Recipe{Name: "signs", In: []*ir.Tensor{f}, Out: []ir.Spec{{Name: "q", DType: ir.Int8, Shape: f.Shape}},
+		Work: 8 << 20}
 	r.Run = codesOf
 	return r.Derive()[0]
 }
@@ -361,8 +367,10 @@ func widened(x weight) []byte {
 func TestFileNames(t *testing.T) {
 	taken := map[string]bool{}
 	for _, c := range [][2]string{
-		{"w", "w.npz"}, {"W", "W-2.npz"}, {"w", "w-3.npz"}, {"w-2", "w-2-2.npz"}, {"", "_.npz"}, {"..", "_...npz"}, {"../../etc/passwd", "_.._.._etc_passwd.npz"[1:]},
-		{"/abs", "_abs.npz"}, {"a\\b\x00c", "a_b_c.npz"}, {"größe", "gr__e.npz"}, {strings.Repeat("x", 500), strings.Repeat("x", maxName) + ".npz"},
+		{"w", "w.npz"}, {"W", "W-2.npz"}, {"w", "w-3.npz"}, {"w-2", "w-2-2.npz"}, {"", "_.npz"}, {"..", "_...npz"},
+		{"../../etc/passwd", "_.._.._etc_passwd.npz"[1:]},
+		{"/abs", "_abs.npz"}, {"a\\b\x00c", "a_b_c.npz"}, {"größe", "gr__e.npz"},
+		{strings.Repeat("x", 500), strings.Repeat("x", maxName) + ".npz"},
 	} {
 		if got := fileName(c[0], taken); got != c[1] && "_"+c[1] != got {
 			t.Errorf("%q is called %q, want %q", c[0], got, c[1])
@@ -387,7 +395,8 @@ func TestExternalData(t *testing.T) {
 
 // Dense restores weights selected by the dense weight's name, and has rows for the others.
 func TestDenseOfASelection(t *testing.T) {
-	m := modelOf(13, random("a", ir.Float, []int64{64, 64}, density(.1)), random("b", ir.Float, []int64{64, 64}, density(.2)))
+	m := modelOf(13, random("a", ir.Float, []int64{64, 64}, density(.1)),
+		random("b", ir.Float, []int64{64, 64}, density(.2)))
 	_, e := apply(t, m, 1, stepOf(t, deltaMethod, nil))
 	m = open(t, save(t, m, e, "sparse.onnx"))
 	rows, _ := apply(t, m, 1, stepOf(t, denseMethod, options{"only": "a"}))

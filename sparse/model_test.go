@@ -165,7 +165,8 @@ func applyFor(t testing.TB, m *ir.Model, env pass.Environment, steps ...pass.Opt
 func save(t testing.TB, m *ir.Model, e *ir.Eval, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: e}); err != nil {
+	if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{Workers: 2, Memory: 64 << 20,
+		Eval: e}); err != nil {
 		t.Fatal(err)
 	}
 	return path

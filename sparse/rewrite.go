@@ -46,7 +46,8 @@ func (r *rewriter) form(v *ir.Value, ch choice) made {
 	b := &builder{g: g, at: r.front[g], konst: r.step.Const, values: map[*ir.Tensor]*ir.Value{}}
 	parts := stored(ch.layout, v.Const)
 	dense := ch.build(b, parts)
-	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Reason{Code: pass.SparseForm, Detail: ch.sizes}), Restore: restore(ch.layout, v.Name)}
+	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Reason{Code: pass.SparseForm, Detail: ch.sizes}),
+		Restore: restore(ch.layout, v.Name)}
 	row.Bound = pass.ExactBound(v.Const, row.Restore)
 	for i, p := range ch.parts() {
 		row.After = append(row.After, pass.Part{Role: p.role, Value: b.values[parts[i]], Tensor: parts[i]})

@@ -89,7 +89,8 @@ func TestRoundTripOfShapesAndTypes(t *testing.T) {
 
 // Gaps around the largest code of each width, and around the blocks that are read.
 func TestRoundTripOfGaps(t *testing.T) {
-	for _, gap := range []int64{14, 15, 16, 29, 30, 31, 254, 255, 256, 509, 510, 511, 65534, 65535, 65536, 131070, 131071, blockElems, 2*blockElems + 5} {
+	for _, gap := range []int64{14, 15, 16, 29, 30, 31, 254, 255, 256, 509, 510, 511, 65534, 65535, 65536, 131070, 131071,
+		blockElems, 2*blockElems + 5} {
 		for lead := range int64(3) {
 			at := []int64{lead, lead + gap, lead + 2*gap, lead + 2*gap + 1}
 			roundTrip(t, random("w", ir.Int8, []int64{lead + 3*gap + 2}, only(at...)), Block{Rows: 1, Cols: 2})
@@ -110,7 +111,8 @@ func TestNaNIsAValueAndNegativeZeroIsNot(t *testing.T) {
 		t.Errorf("%d values, want 6: %v", m.nnz, err)
 	}
 	binary.LittleEndian.PutUint32(data[4:], 1<<31)
-	m, err = measure(context.Background(), ir.NewEval(""), &ir.Tensor{Spec: w.Spec, Source: ir.Mem(data)}, 0, Block{Rows: 1, Cols: 1})
+	m, err = measure(context.Background(), ir.NewEval(""), &ir.Tensor{Spec: w.Spec, Source: ir.Mem(data)}, 0,
+		Block{Rows: 1, Cols: 1})
 	if err != nil || m.nnz != 5 || m.blocks != 5 {
 		t.Errorf("%d values and %d blocks with -0.0, want 5: %v", m.nnz, m.blocks, err)
 	}
@@ -119,7 +121,8 @@ func TestNaNIsAValueAndNegativeZeroIsNot(t *testing.T) {
 // A block whose row is wider than a stripe is read in pieces, and written row by row.
 func TestRoundTripOfWideBlocks(t *testing.T) {
 	wide := stripeBytes/4/8 + 40
-	roundTrip(t, random("w", ir.Float, []int64{16, int64(wide) / 8 * 8}, blocks(int64(wide)/8*8, .01)), Block{Rows: 8, Cols: 8})
+	roundTrip(t, random("w", ir.Float, []int64{16, int64(wide) / 8 * 8}, blocks(int64(wide)/8*8, .01)),
+		Block{Rows: 8, Cols: 8})
 }
 
 // What the reader of a hostile file may meet: errors, no panics and no wrong results.

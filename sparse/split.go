@@ -120,7 +120,8 @@ type marker func(mask []byte, first, count int64) (int64, error)
 // join undoes split: it writes the dense tensor from the values and their marks.
 func (t tensor) join(ctx context.Context, values io.ReaderAt, out io.Writer, lead bool, mark marker) error {
 	n, size, used := t.Elems(), t.size(), int64(0)
-	buf, masks, vals := make([]byte, min(n, blockElems)*size), make([]byte, blockElems/8), make([]byte, min(n, blockElems)*size)
+	buf, masks, vals := make([]byte, min(n, blockElems)*size), make([]byte, blockElems/8),
+		make([]byte, min(n, blockElems)*size)
 	skip := int64(0)
 	if lead {
 		skip = size

@@ -30,9 +30,11 @@ func TestFormsOfATarget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, _ := applyFor(t, readBy(c.op, random("w", ir.Float, []int64{1, 64, 96}, c.keep)), pass.Environment{Target: target}, stepOf(t, c.method, nil))
+		rows, _ := applyFor(t, readBy(c.op, random("w", ir.Float, []int64{1, 64, 96}, c.keep)),
+			pass.Environment{Target: target}, stepOf(t, c.method, nil))
 		r := rowOf(t, rows, "w")
-		if got := r.Form.Name + " " + report.Why(r); !strings.Contains(got, c.want) || strings.HasPrefix(c.want, "no ") != (r.Status == pass.Skipped) {
+		if got := r.Form.Name + " " + report.Why(r); !strings.Contains(got, c.want) ||
+			strings.HasPrefix(c.want, "no ") != (r.Status == pass.Skipped) {
 			t.Errorf("%s of %s for %s: %s: %s, want %s", c.method.Name, c.op, c.target, r.Status, got, c.want)
 		}
 	}

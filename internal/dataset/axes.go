@@ -85,7 +85,8 @@ func (x *axes) isBatch(dims []ir.Dim, i int) bool {
 		return true
 	}
 	isOpen := func(d ir.Dim) bool { return !d.Known() }
-	return dims[i].Param == "" && slices.IndexFunc(dims, isOpen) == i && !slices.ContainsFunc(dims[i+1:], isOpen) && dims[0].N > 1
+	return dims[i].Param == "" && slices.IndexFunc(dims, isOpen) == i &&
+		!slices.ContainsFunc(dims[i+1:], isOpen) && dims[0].N > 1
 }
 
 // summands are the names whose sizes add up to that of name. Exporters of language models name the axes of a cache this
@@ -198,7 +199,8 @@ func (x *axes) vary(free []string, keepBatch bool) [][]int {
 	for _, in := range x.inputs {
 		var sides []int
 		for i, dims := 0, in.dims(nil); i < len(dims); i++ {
-			if k := slices.Index(free, in.axisName(dims, i)); k >= 0 && !dims[i].Known() && in.isSpatial(dims, i) && !slices.Contains(sides, k) {
+			if k := slices.Index(free, in.axisName(dims, i)); k >= 0 && !dims[i].Known() && in.isSpatial(dims, i) &&
+				!slices.Contains(sides, k) {
 				sides = append(sides, k)
 			}
 		}
@@ -245,7 +247,8 @@ func CheckDims(inputs []Input, dims map[string]int64) error {
 			return pass.OptionErrorf("dim %s: the inputs have no dynamic axes", name)
 		default:
 			near := pass.Nearest(name, slices.Sorted(maps.Keys(open)))
-			return pass.OptionErrorf("dim %s: the inputs have no axis of that name; the nearest of their dynamic axes: %s", name, strings.Join(near[:min(maxNear, len(near))], ", "))
+			return pass.OptionErrorf("dim %s: the inputs have no axis of that name; the nearest of their dynamic axes: %s", name,
+				strings.Join(near[:min(maxNear, len(near))], ", "))
 		}
 	}
 	return nil

@@ -74,7 +74,8 @@ func TestChosenSizesAreNamed(t *testing.T) {
 	}
 	cause := errors.New("failed")
 	err = s.Explain(s.Explain(cause))
-	if want := "failed; sizes chosen for dynamic axes: x:1=16; set others with --dim NAME=N"; !errors.Is(err, cause) || err.Error() != want {
+	if want := "failed; sizes chosen for dynamic axes: x:1=16; set others with --dim NAME=N"; !errors.Is(err, cause) ||
+		err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
 	specs, err := Specs(in, Random{Dims: map[string]int64{"x:1": 5, "len": 3}})

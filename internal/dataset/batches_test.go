@@ -26,7 +26,8 @@ func numberedFiles(t testing.TB, n int64) map[string]string {
 	return map[string]string{
 		"stored":   npz(t, true, arrays),
 		"deflated": npz(t, false, arrays),
-		"gzip":     file(t, "x.npy.gz", gzipped(npy(arrays["x"]))) + "," + file(t, "l.npy.gz", gzipped(npy(arrays["labels"]))),
+		"gzip": file(t, "x.npy.gz", gzipped(npy(arrays["x"]))) + "," +
+			file(t, "l.npy.gz", gzipped(npy(arrays["labels"]))),
 	}
 }
 
@@ -38,7 +39,8 @@ func TestShuffledOrder(t *testing.T) {
 	const n = 103
 	var want []int64
 	for kind, path := range numberedFiles(t, n) {
-		for _, o := range []Options{{Workers: 1, Memory: 1}, {Workers: 8}, {Prefetch: new(int), Loaders: 3}, {Prefetch: ptr(5), Loaders: 1}, {Prefetch: ptr(1 << 40), Loaders: 40}} {
+		for _, o := range []Options{{Workers: 1, Memory: 1}, {Workers: 8}, {Prefetch: new(int), Loaders: 3},
+			{Prefetch: ptr(5), Loaders: 1}, {Prefetch: ptr(1 << 40), Loaders: 40}} {
 			o.TempDir = t.TempDir()
 			s := mustOpen(t, path, inputs(input("x", "float[n,3]")), nil, o)
 			bs := all(t, s, Order{Size: 10, Shuffle: true, Seed: 5})
@@ -186,7 +188,8 @@ func TestMemoryIsBounded(t *testing.T) {
 // Batches are changed before they are yielded, by their position and not by the loader; an error ends the iteration at
 // its batch.
 func TestChange(t *testing.T) {
-	s := mustOpen(t, numberedFiles(t, 40)["stored"], inputs(input("x", "float[n,3]")), nil, Options{Loaders: 7, Prefetch: ptr(9)})
+	s := mustOpen(t, numberedFiles(t, 40)["stored"], inputs(input("x", "float[n,3]")), nil,
+		Options{Loaders: 7, Prefetch: ptr(9)})
 	o := Order{Size: 2, Change: func(b *Batch) error {
 		if b.First == 30 {
 			return errors.New("not this one")

@@ -25,16 +25,20 @@ func reusable(t *testing.T) map[string]*Set {
 		tokens = binary.LittleEndian.AppendUint16(tokens, uint16(500+i))
 	}
 	arrays := map[string]*ir.Array{"x": count[uint8](7, 4, 5, 3), "labels": count[int32](7), "y": count[float32](7, 2)}
-	random, err := Generate(inputs(input("x", "float[2,3]"), input("i", "int32[4]"), input("q", "uint4[3]")), Random{Samples: 7})
+	random, err := Generate(inputs(input("x", "float[2,3]"), input("i", "int32[4]"), input("q", "uint4[3]")),
+		Random{Samples: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
 	of := func(path string, in, out []Input, o Options) *Set { return mustOpen(t, path, in, out, o) }
 	return map[string]*Set{
-		"arrays": of(npz(t, false, arrays), inputs(input("x", "float[n,3,4,5]"), input("f", "float16[n,3]")), inputs(input("y", "float[n,2]")), Options{Layout: HWC, Scale: 0.5, Fill: map[string]float64{"f": 2}}),
+		"arrays": of(npz(t, false, arrays), inputs(input("x", "float[n,3,4,5]"), input("f", "float16[n,3]")),
+			inputs(input("y", "float[n,2]")), Options{Layout: HWC, Scale: 0.5, Fill: map[string]float64{"f": 2}}),
 		"images": of(pictures, inputs(input("x", "float[n,3,6,5]")), nil, Options{}),
 		"sparse": of(sparseFile(t, "csr", csr()), inputs(input("x", "float[n,4]")), nil, Options{}),
-		"tokens": of(file(t, "tokens.bin", tokens), inputs(input("input_ids", "int64[n,t]"), input("attention_mask", "int64[n,t]"), input("position_ids", "int64[n,t]")), nil, Options{Dims: map[string]int64{"t": 5}}),
+		"tokens": of(file(t, "tokens.bin", tokens),
+			inputs(input("input_ids", "int64[n,t]"), input("attention_mask", "int64[n,t]"), input("position_ids", "int64[n,t]")),
+			nil, Options{Dims: map[string]int64{"t": 5}}),
 		"random": random,
 	}
 }
@@ -81,7 +85,8 @@ func TestReusedBatches(t *testing.T) {
 				}
 				held = s.recycler.held.Load()
 			}
-			if planned := s.opts.Held(s.BatchBytes(2), 1); prefetch == 3 && s.opts.Fill == nil && name != "tokens" && held > planned {
+			if planned := s.opts.Held(s.BatchBytes(2), 1); prefetch == 3 && s.opts.Fill == nil && name != "tokens" &&
+				held > planned {
 				t.Errorf("%s: %d bytes are held, %d are planned", name, held, planned)
 			}
 		}

@@ -24,7 +24,8 @@ func openCIFAR(paths []string) (*samples, error) {
 			return s, err
 		}
 		if c.packed || c.size%cifarRecord != 0 {
-			return s, fmt.Errorf("%s: %d bytes are not a multiple of the %d bytes of a CIFAR-10 record", path, c.size, cifarRecord)
+			return s, fmt.Errorf("%s: %d bytes are not a multiple of the %d bytes of a CIFAR-10 record", path,
+				c.size, cifarRecord)
 		}
 		all.parts = append(all.parts, c)
 	}

@@ -62,7 +62,8 @@ func TestDataWithoutLabelsHasNoClasses(t *testing.T) {
 func TestFoldersHaveTheNumbersOfTheTrainingData(t *testing.T) {
 	train, test := t.TempDir(), t.TempDir()
 	grey := func(int, int) color.Color { return color.Gray{} }
-	for _, path := range []string{filepath.Join(train, "ant/1.png"), filepath.Join(train, "dog/1.png"), filepath.Join(test, "dog/2.png")} {
+	for _, path := range []string{filepath.Join(train, "ant/1.png"), filepath.Join(train, "dog/1.png"),
+		filepath.Join(test, "dog/2.png")} {
 		write(t, path, pngOf(t, drawn(4, 4, grey)))
 	}
 	names, err := ClassNames(train, Options{})

@@ -27,8 +27,10 @@ func labelsIn(t *testing.T, labels *ir.Array, o Options) (*Batch, error) {
 func TestFormsOfClasses(t *testing.T) {
 	want := []int64{2, 0, 1, 0}
 	for _, labels := range []*ir.Array{
-		ir.ArrayOf([]int64{2, 0, 1, 0}, 4), ir.ArrayOf([]int32{2, 0, 1, 0}, 4, 1), ir.ArrayOf([]uint8{2, 0, 1, 0}, 4), ir.ArrayOf([]float32{2, 0, 1, 0}, 4, 1),
-		ir.ArrayOf([]float64{2, 0, 1, 0}, 4), ir.ArrayOf([]float32{0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0}, 4, 3), ir.ArrayOf([]uint8{0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0}, 4, 3),
+		ir.ArrayOf([]int64{2, 0, 1, 0}, 4), ir.ArrayOf([]int32{2, 0, 1, 0}, 4, 1), ir.ArrayOf([]uint8{2, 0, 1, 0}, 4),
+		ir.ArrayOf([]float32{2, 0, 1, 0}, 4, 1),
+		ir.ArrayOf([]float64{2, 0, 1, 0}, 4), ir.ArrayOf([]float32{0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0}, 4, 3),
+		ir.ArrayOf([]uint8{0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0}, 4, 3),
 		ir.ArrayOf([]int64{0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0}, 4, 3),
 	} {
 		b, err := labelsIn(t, labels, Options{})
@@ -41,11 +43,13 @@ func TestFormsOfClasses(t *testing.T) {
 // Other labels keep their numbers.
 func TestLabelsThatAreNoClasses(t *testing.T) {
 	for _, labels := range []*ir.Array{
-		ir.ArrayOf([]float32{2, 0.5, 1, 0}, 4), ir.ArrayOf([]float32{0.5, 0.5, 0, 1, 0, 0}, 2, 3), ir.ArrayOf([]int64{1, 0, 1, 1, 0, 0}, 2, 3), ir.ArrayOf([]int64{0, 0, 0, 1, 0, 0}, 2, 3),
+		ir.ArrayOf([]float32{2, 0.5, 1, 0}, 4), ir.ArrayOf([]float32{0.5, 0.5, 0, 1, 0, 0}, 2, 3),
+		ir.ArrayOf([]int64{1, 0, 1, 1, 0, 0}, 2, 3), ir.ArrayOf([]int64{0, 0, 0, 1, 0, 0}, 2, 3),
 		ir.ArrayOf([]int64{0, 1, 1, 0}, 2, 2), // of tokens: the model has three scores
 	} {
 		b, err := labelsIn(t, labels, Options{})
-		if err != nil || b.Labels.DType != labels.DType || string(b.Labels.Data) != string(labels.Data) || b.Classes() != nil && len(labels.Shape) > 1 {
+		if err != nil || b.Labels.DType != labels.DType || string(b.Labels.Data) != string(labels.Data) ||
+			b.Classes() != nil && len(labels.Shape) > 1 {
 			t.Errorf("%s became %s: %v", labels, b.Labels, err)
 		}
 	}
@@ -101,16 +105,19 @@ func TestWordsInAnArchive(t *testing.T) {
 	}
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "x.npy"), npy(count[float32](4, 2)))
-	write(t, filepath.Join(dir, "labels.npy"), rawNPY("{'descr': '|S3', 'fortran_order': False, 'shape': (4,), }", []byte("dogcatdogant")))
+	write(t, filepath.Join(dir, "labels.npy"), rawNPY("{'descr': '|S3', 'fortran_order': False, 'shape': (4,), }",
+		[]byte("dogcatdogant")))
 	in := inputs(input("x", "float[n,2]"))
 	s := mustOpen(t, dir, in, nil, Options{})
-	if got := all(t, s, Order{Size: 4})[0].Classes(); !slices.Equal(got, []int64{2, 1, 2, 0}) || !slices.Equal(s.ClassNames(), []string{"ant", "cat", "dog"}) {
+	if got := all(t, s, Order{Size: 4})[0].Classes(); !slices.Equal(got, []int64{2, 1, 2, 0}) ||
+		!slices.Equal(s.ClassNames(), []string{"ant", "cat", "dog"}) {
 		t.Errorf("classes %v of %q", got, s.ClassNames())
 	}
 	if names, err := ClassNames(dir, Options{}); err != nil || !slices.Equal(names, []string{"ant", "cat", "dog"}) {
 		t.Errorf("classes %q: %v", names, err)
 	}
-	if b := all(t, mustOpen(t, dir, in, nil, Options{Verbatim: true}), Order{Size: 4})[0]; !slices.Equal(b.Labels.Text, []string{"dog", "cat", "dog", "ant"}) {
+	if b := all(t, mustOpen(t, dir, in, nil, Options{Verbatim: true}), Order{Size: 4})[0]; !slices.Equal(b.Labels.Text,
+		[]string{"dog", "cat", "dog", "ant"}) {
 		t.Errorf("texts %v", b.Labels)
 	}
 }

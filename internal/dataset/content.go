@@ -89,7 +89,8 @@ func (c *content) checkSize(end int64) error {
 	if !c.packed && end <= c.size {
 		return nil
 	}
-	return fmt.Errorf("%s: its header specifies %d bytes, but it has %d: the file is truncated or corrupt", c.name, end, c.size)
+	return fmt.Errorf("%s: its header specifies %d bytes, but it has %d: the file is truncated or corrupt",
+		c.name, end, c.size)
 }
 
 // reader reads c from offset off to its end.

@@ -23,7 +23,8 @@ func convert(t testing.TB, a *ir.Array, to ir.DType) (*ir.Array, error) {
 
 // numeric are the types that can be converted to each other.
 func numeric() []ir.DType {
-	return []ir.DType{ir.Bool, ir.Int8, ir.Uint8, ir.Int16, ir.Uint16, ir.Int32, ir.Uint32, ir.Int64, ir.Uint64, ir.Float16, ir.BFloat16, ir.Float, ir.Double}
+	return []ir.DType{ir.Bool, ir.Int8, ir.Uint8, ir.Int16, ir.Uint16, ir.Int32, ir.Uint32, ir.Int64, ir.Uint64,
+		ir.Float16, ir.BFloat16, ir.Float, ir.Double}
 }
 
 // Every type has 0 and 1, and every conversion preserves them.
@@ -59,7 +60,8 @@ func TestIntegersFitOrNot(t *testing.T) {
 		ir.Uint32: func(v int64) bool { return v == int64(uint32(v)) },
 		ir.Uint64: func(v int64) bool { return v >= 0 },
 	}
-	edges := []int64{0, 1, -1, 2, 127, 128, -128, -129, 255, 256, 32767, 32768, -32769, 65536, 1<<31 - 1, 1 << 31, -1<<31 - 1, 1 << 32, math.MaxInt64, math.MinInt64}
+	edges := []int64{0, 1, -1, 2, 127, 128, -128, -129, 255, 256, 32767, 32768, -32769, 65536, 1<<31 - 1, 1 << 31,
+		-1<<31 - 1, 1 << 32, math.MaxInt64, math.MinInt64}
 	rapid.Check(t, func(r *rapid.T) {
 		v := rapid.OneOf(rapid.SampledFrom(edges), rapid.Int64()).Draw(r, "v")
 		for to, fits := range holds {
@@ -106,7 +108,8 @@ func TestValuesThatDoNotFit(t *testing.T) {
 			t.Errorf("%v to int64: %v", v, err)
 		}
 	}
-	if b, err := convert(t, ir.ArrayOf([]float64{math.Inf(-1)}, 1), ir.Float16); err != nil || ir.View[uint16](b)[0] != 0xfc00 {
+	if b, err := convert(t, ir.ArrayOf([]float64{math.Inf(-1)}, 1), ir.Float16); err != nil ||
+		ir.View[uint16](b)[0] != 0xfc00 {
 		t.Errorf("-Inf to float16: %v", err)
 	}
 }
@@ -168,7 +171,8 @@ func TestChannelsOfMeanAndStd(t *testing.T) {
 }
 
 func TestUnsupportedConversions(t *testing.T) {
-	for _, pair := range [][2]ir.DType{{ir.String, ir.Float}, {ir.Float, ir.String}, {ir.Int8, ir.Int4}, {ir.Complex64, ir.Float}, {ir.Float, ir.Float8E4M3FN}} {
+	for _, pair := range [][2]ir.DType{{ir.String, ir.Float}, {ir.Float, ir.String}, {ir.Int8, ir.Int4},
+		{ir.Complex64, ir.Float}, {ir.Float, ir.Float8E4M3FN}} {
 		_, err := newChange(pair[0], pair[1], nil, Options{Scale: 1})
 		requireError(t, err, pair[0].String(), pair[1].String(), "give data of that type")
 	}

@@ -227,7 +227,8 @@ func exact(s string) (float64, error) {
 	s = strings.TrimSpace(s)
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a number; choose other columns with --columns, or the column of labels with --labels", s)
+		return 0, fmt.Errorf("%q is not a number; choose other columns with --columns, or the column of labels with --labels",
+			s)
 	}
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil && (i > 1<<53 || i < -1<<53) {
 		return 0, fmt.Errorf("%s is not exact in float64; use an .npz file", s)

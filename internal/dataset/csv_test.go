@@ -58,13 +58,15 @@ func TestCSVColumns(t *testing.T) {
 		{"labels by name", "a.csv", "y,u,v\n-3,1,2\n", Options{Labels: "y"}, []float32{1, 2}, []int64{-3}},
 		{"labels by number", "a.csv", "1,2,9\n3,4,8\n", Options{Labels: "2"}, []float32{1, 2, 3, 4}, []int64{9, 8}},
 		{"columns of numbers as names", "a.csv", "0,1,y\n1,2,9\n", Options{Labels: "y"}, []float32{1, 2}, []int64{9}},
-		{"words for labels", "a.csv", "1,2,no\n3,4,yes\n5,6,no\n", Options{Labels: "2"}, []float32{1, 2, 3, 4, 5, 6}, []int64{0, 1, 0}},
+		{"words for labels", "a.csv", "1,2,no\n3,4,yes\n5,6,no\n", Options{Labels: "2"}, []float32{1, 2, 3, 4, 5, 6},
+			[]int64{0, 1, 0}},
 		{"words in another order", "a.csv", "1,2,b\n3,4,a\n", Options{Labels: "2"}, []float32{1, 2, 3, 4}, []int64{1, 0}},
 		{"some columns", "a.csv", "u,v,w\n1,2,3\n", Options{Columns: []string{"w", "0"}}, []float32{3, 1}, nil},
 		{"tabs", "a.tsv", "1\t2\n", Options{}, []float32{1, 2}, nil},
 		{"semicolons", "a.csv", "u;v\n1;2\n", Options{}, []float32{1, 2}, nil},
 		{"quotes, spaces and a mark", "a.csv", "\ufeff\"u\",v\r\n\"1\", 2\r\n", Options{}, []float32{1, 2}, nil},
-		{"scaled", "a.csv", "1,2\n", Options{Scale: 2, Mean: []float64{1, 2}, Std: []float64{2, 4}}, []float32{0.5, 0.5}, nil},
+		{"scaled", "a.csv", "1,2\n", Options{Scale: 2, Mean: []float64{1, 2}, Std: []float64{2, 4}},
+			[]float32{0.5, 0.5}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := all(t, mustOpen(t, file(t, tt.file, []byte(tt.text)), row, nil, tt.o), Order{Size: 9})[0]

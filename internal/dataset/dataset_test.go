@@ -21,7 +21,8 @@ import (
 
 // npy encodes a tensor like numpy.save.
 func npy(a *ir.Array) []byte {
-	types := map[ir.DType]string{ir.Float: "<f4", ir.Double: "<f8", ir.Int64: "<i8", ir.Int32: "<i4", ir.Uint8: "|u1", ir.Float16: "<f2", ir.Uint64: "<u8"}
+	types := map[ir.DType]string{ir.Float: "<f4", ir.Double: "<f8", ir.Int64: "<i8", ir.Int32: "<i4", ir.Uint8: "|u1",
+		ir.Float16: "<f2", ir.Uint64: "<u8"}
 	shape := ""
 	for _, n := range a.Shape {
 		shape += fmt.Sprintf("%d, ", n)

@@ -40,7 +40,8 @@ func sequence(inputs []Input) (Input, bool) {
 // past is the number of positions of an empty cache: 0, or the size of its axis if that is fixed.
 func (d *derivation) past() int64 {
 	for _, in := range d.made {
-		if axis, dims := in.growth(), in.dims(nil); in.role() == cache && axis >= 0 && axis < len(dims) && dims[axis].Known() {
+		if axis, dims := in.growth(), in.dims(nil); in.role() == cache && axis >= 0 && axis < len(dims) &&
+			dims[axis].Known() {
 			return dims[axis].N
 		}
 	}
@@ -183,7 +184,8 @@ func bySample(r role, shape []int64, n, count int64) bool {
 // tokenNumbers are the positions of tokens, or the number of tokens so far less one, where padding is no token: the
 // first token of a sample has position 0, whichever side the padding is on, as libraries that run decoders compute them
 // (cumsum(mask) - 1).
-func tokenNumbers(in Input, shape []int64, count, empty, past int64, attended *ir.Array, memory *buffers) (*ir.Array, error) {
+func tokenNumbers(in Input, shape []int64, count, empty, past int64, attended *ir.Array,
+	memory *buffers) (*ir.Array, error) {
 	n, all := attended.Shape[0], attended.Shape[1]
 	until := make([]float64, 0, n*all) // number of the last token up to each position
 	for i := range n {

@@ -16,8 +16,10 @@ func decoderGraph() *ir.Graph {
 	g := m.Graph
 	values := map[string]*ir.Value{}
 	for _, in := range []Input{
-		input("input_ids", "int64[batch,seq]"), input("attention_mask", "int64[batch,past_seq + 1]"), input("position_ids", "int64[batch,seq]"),
-		input("past_key_values.0.key", "float[batch,kv_cache_heads,past_seq,kv_cache_dim]"), input("token_type_ids", "int32[batch,seq]"),
+		input("input_ids", "int64[batch,seq]"), input("attention_mask", "int64[batch,past_seq + 1]"),
+		input("position_ids", "int64[batch,seq]"),
+		input("past_key_values.0.key", "float[batch,kv_cache_heads,past_seq,kv_cache_dim]"),
+		input("token_type_ids", "int32[batch,seq]"),
 		input("causal_mask", "float[batch,1,seq,all]"), scalar("use_cache_branch", "bool"),
 	} {
 		v := g.AddValue(in.Name)
@@ -32,10 +34,12 @@ func decoderGraph() *ir.Graph {
 		g.Append(n)
 		return v
 	}
-	table := g.AddConst("table", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{50, 24}}, Source: ir.Mem(make([]byte, 50*24*4))})
+	table := g.AddConst("table", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{50, 24}},
+		Source: ir.Mem(make([]byte, 50*24*4))})
 	to := g.AddConst("to", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(0, 0, 3, 8)})
 	x := node("Gather", "x", []*ir.Value{table, values["input_ids"]})
-	keys := node("Transpose", "keys", []*ir.Value{node("Reshape", "r", []*ir.Value{x, to})}, ir.IntsAttr("perm", 0, 2, 1, 3))
+	keys := node("Transpose", "keys", []*ir.Value{node("Reshape", "r", []*ir.Value{x, to})},
+		ir.IntsAttr("perm", 0, 2, 1, 3))
 	g.AddOutput(node("Concat", "present.0.key", []*ir.Value{values["past_key_values.0.key"], keys}, ir.IntAttr("axis", 2)))
 	return g
 }
@@ -84,7 +88,8 @@ func TestInputsFollowFromTokens(t *testing.T) {
 		t.Errorf("targets %s", got)
 	}
 	whole := all(t, s, Order{Size: 2})[0].Inputs
-	if got := whole["position_ids"].Shape; !slices.Equal(got, []int64{2, 5}) || whole["past_key_values.0.key"].Elems() != 0 {
+	if got := whole["position_ids"].Shape; !slices.Equal(got, []int64{2, 5}) ||
+		whole["past_key_values.0.key"].Elems() != 0 {
 		t.Errorf("a batch has %v positions and %s, want all and an empty cache", got, whole["past_key_values.0.key"])
 	}
 }
@@ -112,7 +117,8 @@ func TestSteps(t *testing.T) {
 	for _, c := range []struct {
 		count, size int64
 		want        []int64
-	}{{20, 0, []int64{12, 13, 14, 15, 16, 17, 18, 19, 20}}, {5, 0, []int64{3, 4, 5}}, {1, 0, []int64{1}}, {7, 3, []int64{3, 6, 7}}, {6, 3, []int64{3, 6}}, {4, 9, []int64{4}}} {
+	}{{20, 0, []int64{12, 13, 14, 15, 16, 17, 18, 19, 20}}, {5, 0, []int64{3, 4, 5}}, {1, 0, []int64{1}},
+		{7, 3, []int64{3, 6, 7}}, {6, 3, []int64{3, 6}}, {4, 9, []int64{4}}} {
 		if got := steps(c.count, c.size); !slices.Equal(got, c.want) {
 			t.Errorf("steps(%d, %d) = %v, want %v", c.count, c.size, got, c.want)
 		}
@@ -132,7 +138,8 @@ func TestLengthsOfRandomInputsFitTogether(t *testing.T) {
 		g := m.Graph
 		values := map[string]*ir.Value{}
 		for _, in := range []Input{
-			input("x", "float[2,s,64]"), input("kv", "float[2,s,32]"), input("k", "float[2,2,"+c.past+",16]"), input("v", "float[2,2,"+c.past+",16]"),
+			input("x", "float[2,s,64]"), input("kv", "float[2,s,32]"), input("k", "float[2,2,"+c.past+",16]"),
+			input("v", "float[2,2,"+c.past+",16]"),
 			input("n", "int32[2]"), input("all", "int32[1]"),
 		} {
 			v := g.AddValue(in.Name)
@@ -143,11 +150,13 @@ func TestLengthsOfRandomInputsFitTogether(t *testing.T) {
 		in := []*ir.Value{values["x"], values["kv"], values["kv"], values["k"], values["v"], values["n"], values["all"]}
 		if c.rows > 0 {
 			table := func(name string) *ir.Value {
-				return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{c.rows, 8}}, Source: ir.Mem(make([]byte, c.rows*8*4))})
+				return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{c.rows, 8}},
+					Source: ir.Mem(make([]byte, c.rows*8*4))})
 			}
 			in = append(in, table("cos"), table("sin"))
 		}
-		n := g.NewNode(ir.OpID{Domain: "com.microsoft", Type: "GroupQueryAttention"}, in, ir.IntAttr("num_heads", 4), ir.IntAttr("kv_num_heads", 2))
+		n := g.NewNode(ir.OpID{Domain: "com.microsoft", Type: "GroupQueryAttention"}, in, ir.IntAttr("num_heads", 4),
+			ir.IntAttr("kv_num_heads", 2))
 		y := g.AddValue("y")
 		n.SetOutputs(y)
 		g.Append(n)

@@ -41,7 +41,8 @@ func ExampleGenerate() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	r := dataset.Random{Seed: 1, Batch: 2, Dims: map[string]int64{"sequence": 8}, Ranges: map[string][2]int64{"input_ids": {0, 255}}}
+	r := dataset.Random{Seed: 1, Batch: 2, Dims: map[string]int64{"sequence": 8},
+		Ranges: map[string][2]int64{"input_ids": {0, 255}}}
 	s, err := dataset.Generate(dataset.Inputs(m.Model.Graph), r)
 	if err != nil {
 		log.Fatal(err)

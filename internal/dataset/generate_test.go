@@ -72,7 +72,8 @@ func TestGenerateIsDeterministic(t *testing.T) {
 		}
 	}
 	a := func(r Random) []byte { return generated(t, in, r)[0].Inputs["a"].Data }
-	if bytes.Equal(a(Random{Seed: 2}), want[0].Inputs["a"].Data) || bytes.Equal(want[1].Inputs["a"].Data, want[0].Inputs["a"].Data) {
+	if bytes.Equal(a(Random{Seed: 2}), want[0].Inputs["a"].Data) ||
+		bytes.Equal(want[1].Inputs["a"].Data, want[0].Inputs["a"].Data) {
 		t.Error("another seed or run gives the same input")
 	}
 }
@@ -80,17 +81,20 @@ func TestGenerateIsDeterministic(t *testing.T) {
 func TestGenerateShapes(t *testing.T) {
 	in := inputs(
 		input("ids", "int64[batch,seq]"), input("state", "float[2,?,128]"), input("image", "float[?,3,h,w]"),
-		input("past", "float[2,batch,4,past_seq,8]"), input("mask", "int64[batch,total_seq]"), input("sum", "float[past_seq + 1]"), scalar("rate", "int64"),
+		input("past", "float[2,batch,4,past_seq,8]"), input("mask", "int64[batch,total_seq]"),
+		input("sum", "float[past_seq + 1]"), scalar("rate", "int64"),
 	)
 	for _, tt := range []struct {
 		r    Random
 		want map[string][]int64
 	}{
 		{Random{}, map[string][]int64{
-			"ids": {1, 16}, "state": {2, 1, 128}, "image": {1, 3, 64, 64}, "past": {2, 1, 4, 16, 8}, "mask": {1, 32}, "sum": {17}, "rate": {},
+			"ids": {1, 16}, "state": {2, 1, 128}, "image": {1, 3, 64, 64}, "past": {2, 1, 4, 16, 8}, "mask": {1, 32},
+			"sum": {17}, "rate": {},
 		}},
 		{Random{Batch: 4, Dims: map[string]int64{"seq": 7, "past_seq": 0, "h": 32}}, map[string][]int64{
-			"ids": {4, 7}, "state": {2, 4, 128}, "image": {4, 3, 32, 64}, "past": {2, 4, 4, 0, 8}, "mask": {4, 7}, "sum": {1}, "rate": {},
+			"ids": {4, 7}, "state": {2, 4, 128}, "image": {4, 3, 32, 64}, "past": {2, 4, 4, 0, 8}, "mask": {4, 7},
+			"sum": {1}, "rate": {},
 		}},
 		{Random{Dims: map[string]int64{"batch": 3, "total_seq": 9}}, map[string][]int64{"ids": {3, 16}, "mask": {3, 9}}},
 	} {
@@ -119,7 +123,8 @@ func TestGenerateNormal(t *testing.T) {
 			v := value(i)
 			sum, squares, fourths = sum+v, squares+v*v, fourths+v*v*v*v
 		}
-		if math.Abs(sum/n) > 6/math.Sqrt(n) || math.Abs(squares/n-1) > 6*math.Sqrt(2/float64(n)) || math.Abs(fourths/n-3) > 6*math.Sqrt(96/float64(n)) {
+		if math.Abs(sum/n) > 6/math.Sqrt(n) || math.Abs(squares/n-1) > 6*math.Sqrt(2/float64(n)) ||
+			math.Abs(fourths/n-3) > 6*math.Sqrt(96/float64(n)) {
 			t.Errorf("%s: moments %v, %v, %v", elem, sum/n, squares/n, fourths/n)
 		}
 	}
@@ -148,7 +153,8 @@ func TestGenerateIntegers(t *testing.T) {
 			t.Errorf("%s: %d to %d, want %d to %d", typeText(tt.in.Type), slices.Min(is), slices.Max(is), tt.lo, tt.hi)
 		}
 	}
-	full := generated(t, inputs(input("x", "int64[200]")), Random{Ranges: map[string][2]int64{"x": {math.MinInt64, math.MaxInt64}}})[0]
+	full := generated(t, inputs(input("x", "int64[200]")),
+		Random{Ranges: map[string][2]int64{"x": {math.MinInt64, math.MaxInt64}}})[0]
 	if is := ir.View[int64](full.Inputs["x"]); slices.Min(is) > -1<<61 || slices.Max(is) < 1<<61 {
 		t.Errorf("the whole range: %d to %d", slices.Min(is), slices.Max(is))
 	}
@@ -164,7 +170,8 @@ func TestGenerateOtherTypes(t *testing.T) {
 		"float8e5m2fnuz": func(b byte) bool { return b == 0x80 },
 		"float8e8m0":     func(b byte) bool { return b == 0xff },
 	}
-	for _, elem := range []string{"uint4", "int4", "uint2", "int2", "float4e2m1", "float6e2m3", "float6e3m2", "float8e4m3fn", "float8e5m2", "float8e4m3fnuz", "float8e5m2fnuz", "float8e8m0"} {
+	for _, elem := range []string{"uint4", "int4", "uint2", "int2", "float4e2m1", "float6e2m3", "float6e3m2",
+		"float8e4m3fn", "float8e5m2", "float8e4m3fnuz", "float8e5m2fnuz", "float8e8m0"} {
 		a := generated(t, inputs(input("x", elem+"[1001]")), Random{})[0].Inputs["x"]
 		if int64(len(a.Data)) != a.Bytes() || slices.Min(a.Data) == slices.Max(a.Data) {
 			t.Errorf("%s: %d bytes", elem, len(a.Data))
@@ -183,7 +190,8 @@ func TestGenerateOtherTypes(t *testing.T) {
 }
 
 func TestGenerateFills(t *testing.T) {
-	b := generated(t, inputs(scalar("sr", "int64"), input("x", "float[n,4]")), Random{Batch: 2, Fill: map[string]float64{"sr": 16000, "x": 0.5}})[0]
+	b := generated(t, inputs(scalar("sr", "int64"), input("x", "float[n,4]")),
+		Random{Batch: 2, Fill: map[string]float64{"sr": 16000, "x": 0.5}})[0]
 	if sr := ir.View[int64](b.Inputs["sr"]); sr[0] != 16000 {
 		t.Errorf("sr is %v", sr)
 	}
@@ -207,8 +215,10 @@ func TestGenerateErrors(t *testing.T) {
 		{input("x", "int64[3]"), Random{Ranges: map[string][2]int64{"x": {3, 2}}}, "invalid range of int64: 3 to 2"},
 		{input("x", "int8[3]"), Random{Fill: map[string]float64{"x": 300}}, "300 does not fit"},
 		{input("x", "int8[n]"), Random{Dims: map[string]int64{"n": -1}}, "negative"},
-		{input("x", "int8[n,m]"), Random{Dims: map[string]int64{"n": 2, "k": 1}}, "dim k: the inputs have no axis of that name; the nearest of their dynamic axes: m, n"},
-		{input("x", "int8[past_n + n + 1]"), Random{Dims: map[string]int64{"n": 2, "1": 1}}, "dim 1: the inputs have no axis of that name; the nearest of their dynamic axes: past_n + n + 1, n, past_n"},
+		{input("x", "int8[n,m]"), Random{Dims: map[string]int64{"n": 2, "k": 1}},
+			"dim k: the inputs have no axis of that name; the nearest of their dynamic axes: m, n"},
+		{input("x", "int8[past_n + n + 1]"), Random{Dims: map[string]int64{"n": 2, "1": 1}},
+			"dim 1: the inputs have no axis of that name; the nearest of their dynamic axes: past_n + n + 1, n, past_n"},
 		{input("x", "int8[3]"), Random{Dims: map[string]int64{"n": 2}}, "dim n: the inputs have no dynamic axes"},
 		{input("x", "int8[n]"), Random{Fill: map[string]float64{"y": 1}}, `fill "y"`},
 	} {

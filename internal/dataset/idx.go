@@ -10,7 +10,8 @@ import (
 // idxTypes are the element types of IDX files by the third byte, all big-endian
 // (http://yann.lecun.com/exdb/mnist).
 func idxTypes() map[byte]ir.DType {
-	return map[byte]ir.DType{0x08: ir.Uint8, 0x09: ir.Int8, 0x0b: ir.Int16, 0x0c: ir.Int32, 0x0d: ir.Float, 0x0e: ir.Double}
+	return map[byte]ir.DType{0x08: ir.Uint8, 0x09: ir.Int8, 0x0b: ir.Int16, 0x0c: ir.Int32, 0x0d: ir.Float,
+		0x0e: ir.Double}
 }
 
 // isIDX reports whether a file that starts with head can be an IDX file.

@@ -101,7 +101,8 @@ func TestIDXTypes(t *testing.T) {
 		{0x0d, "float", []float32{1, 2, -0.5, 4}},
 		{0x0e, "double", []float64{1, 2, -0.1, 4}},
 	} {
-		s := mustOpen(t, file(t, "x", idxFile(tt.kind, []uint32{2, 2}, tt.data)), inputs(input("x", tt.elem+"[n,2]")), nil, Options{})
+		s := mustOpen(t, file(t, "x", idxFile(tt.kind, []uint32{2, 2}, tt.data)), inputs(input("x", tt.elem+"[n,2]")),
+			nil, Options{})
 		want, err := binary.Append(nil, binary.LittleEndian, tt.data)
 		if err != nil {
 			t.Fatal(err)

@@ -60,7 +60,8 @@ func frameOf(in Input, o Options) (frame, error) {
 	case isChannels(dims[2]):
 		f.channels, f.last = dims[2].N, true
 	default:
-		return f, fmt.Errorf("%s: the number of channels is neither 1 nor 3; set the shape with --reshape 3,HEIGHT,WIDTH", shape)
+		return f, fmt.Errorf("%s: the number of channels is neither 1 nor 3; set the shape with --reshape 3,HEIGHT,WIDTH",
+			shape)
 	}
 	if !dims[0].Known() || !dims[1].Known() {
 		return f, fmt.Errorf("%s: the height or width is dynamic; set it with --reshape %d,HEIGHT,WIDTH", shape, f.channels)
@@ -164,7 +165,8 @@ func (p *imageFolder) load(index []int, to *buffers) (func() (*ir.Array, error),
 		row := p.row()
 		a, scaled := to.array(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...), to.bytes(p.frame.scaled())
 		for i, at := range index {
-			if err := p.decode(filepath.Join(p.path, p.files[at]), a.Data[int64(i)*row.Bytes():][:row.Bytes()], scaled); err != nil {
+			if err := p.decode(filepath.Join(p.path, p.files[at]), a.Data[int64(i)*row.Bytes():][:row.Bytes()],
+				scaled); err != nil {
 				return nil, err
 			}
 		}

@@ -80,7 +80,8 @@ func (l jsonLabel) empty() bool { return l.axes > 0 && len(l.numbers) == 0 }
 
 // like reports whether two labels may be of the same data.
 func (l jsonLabel) like(k jsonLabel) bool {
-	return l.axes == k.axes && (l.numbers == nil) == (k.numbers == nil) || l.axes > 0 && k.axes > 0 && (l.empty() || k.empty())
+	return l.axes == k.axes && (l.numbers == nil) == (k.numbers == nil) || l.axes > 0 && k.axes > 0 &&
+		(l.empty() || k.empty())
 }
 
 // parseLabel parses a line.
@@ -178,7 +179,8 @@ func numericLabels(name string, axes int, all []jsonLabel) (column, error) {
 		return nil, fmt.Errorf("%s: all labels are empty", name)
 	}
 	if each > maxLabelBytes/8/int64(len(all)) {
-		return nil, fmt.Errorf("%s: %d labels of up to %d numbers take more than %d GiB", name, len(all), each, maxLabelBytes>>30)
+		return nil, fmt.Errorf("%s: %d labels of up to %d numbers take more than %d GiB", name, len(all), each,
+			maxLabelBytes>>30)
 	}
 	numbers := make([]float64, 0, each*int64(len(all)))
 	for _, l := range all {
@@ -209,7 +211,8 @@ func textLabels(name string, all []jsonLabel) (column, error) {
 		size = max(size, len(l.text))
 	}
 	if size > maxLabelBytes/len(all) {
-		return nil, fmt.Errorf("%s: %d texts of up to %d bytes take more than %d GiB", name, len(all), size, maxLabelBytes>>30)
+		return nil, fmt.Errorf("%s: %d texts of up to %d bytes take more than %d GiB", name, len(all), size,
+			maxLabelBytes>>30)
 	}
 	data := make([]byte, size*len(all))
 	for i, l := range all {

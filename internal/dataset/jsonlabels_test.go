@@ -80,7 +80,8 @@ func TestInvalidLabelsAsJSONLines(t *testing.T) {
 		"[]\n[]":                    "all labels are empty",
 		"\"a\\u0000\"":              "a text with a character 0",
 		strings.Repeat(" ", 17<<20): "a line of more than 16 MiB",
-		"[" + strings.TrimSuffix(strings.Repeat("1,", 1<<20), ",") + "]" + strings.Repeat("\n[]", 200): "labels of up to 1048576 numbers take more than 1 GiB",
+		"[" + strings.TrimSuffix(strings.Repeat("1,", 1<<20), ",") + "]" +
+			strings.Repeat("\n[]", 200): "labels of up to 1048576 numbers take more than 1 GiB",
 	} {
 		if a, err := labelled(t, "labels.jsonl", text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: got %v, %v, want %q", text, a, err, want)

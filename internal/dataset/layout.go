@@ -187,7 +187,8 @@ func (b *bound) arrange(dims []ir.Dim, row, shape []int64, given Layout) error {
 			return b.contradiction(row, sample, from)
 		}
 	}
-	return fmt.Errorf("a sample is %v, but %q is %s; set the shape of a sample with --reshape", shape, b.Name, typeText(b.Type))
+	return fmt.Errorf("a sample is %v, but %q is %s; set the shape of a sample with --reshape", shape, b.Name,
+		typeText(b.Type))
 }
 
 // sampleOf returns shape without a batch axis of 1, nil if it has not as many axes as a sample of the model.
@@ -219,7 +220,8 @@ func (b *bound) declared(dims []ir.Dim, row, shape []int64, given, model Layout)
 	}
 	var ok bool
 	if b.place, ok = fit(dims, to); !ok {
-		return fmt.Errorf("--layout %s: a sample is %v, but %q is %s, %s; --reshape has the axes of the data, as %s", given, sample, b.Name, typeText(b.Type), model.text(), given.example())
+		return fmt.Errorf("--layout %s: a sample is %v, but %q is %s, %s; --reshape has the axes of the data, as %s", given,
+			sample, b.Name, typeText(b.Type), model.text(), given.example())
 	}
 	return b.contradiction(row, sample, given)
 }
@@ -241,7 +243,8 @@ func (b *bound) unambiguous(row, shape []int64, model Layout) error {
 		return err
 	}
 	other := model.opposite()
-	return fmt.Errorf("a sample is %v, which can be %s or %s; use --layout %s --reshape %s, or --layout %s --reshape %s", row, model.text(), other.text(), model, list(shape), other, list(model.moved(shape)))
+	return fmt.Errorf("a sample is %v, which can be %s or %s; use --layout %s --reshape %s, or --layout %s --reshape %s",
+		row, model.text(), other.text(), model, list(shape), other, list(model.moved(shape)))
 }
 
 // contradiction refuses to reshape samples with axes row to a shape of layout l if their channels are at the other end.
@@ -278,7 +281,8 @@ func (b *bound) note() string {
 	if !b.relayout.moves() {
 		return ""
 	}
-	return fmt.Sprintf("%q: samples %v of the data are %s; their channels were moved to %s", b.Name, b.stored, b.relayout.from, b.relayout.to)
+	return fmt.Sprintf("%q: samples %v of the data are %s; their channels were moved to %s", b.Name, b.stored,
+		b.relayout.from, b.relayout.to)
 }
 
 // ClassNote states the numbers of the classes that have names; empty if none have.

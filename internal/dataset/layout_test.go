@@ -42,12 +42,13 @@ func TestLayoutOfInput(t *testing.T) {
 		in   Input
 		want Layout
 	}{
-		"convolution":               {convolved(dimsOf(-1, 7, 9, 9)), CHW},
-		"convolution, last axis 3":  {convolved(dimsOf(-1, 7, 9, 3)), CHW},
-		"transposed":                {convolved(dimsOf(-1, 9, 9, 7), op("Relu"), toFirst, op("Neg")), HWC},
-		"transposed, first axis 3":  {convolved(dimsOf(-1, 3, 9, 7), toFirst), HWC},
-		"transposed twice":          {convolved(dimsOf(-1, 7, 9, 9), toLast, op("Resize"), toFirst), CHW},
-		"width first":               {convolved(dimsOf(-1, 9, 3, 9), op("Transpose", ir.IntsAttr("perm", 0, 2, 1, 3))), UnknownLayout},
+		"convolution":              {convolved(dimsOf(-1, 7, 9, 9)), CHW},
+		"convolution, last axis 3": {convolved(dimsOf(-1, 7, 9, 3)), CHW},
+		"transposed":               {convolved(dimsOf(-1, 9, 9, 7), op("Relu"), toFirst, op("Neg")), HWC},
+		"transposed, first axis 3": {convolved(dimsOf(-1, 3, 9, 7), toFirst), HWC},
+		"transposed twice":         {convolved(dimsOf(-1, 7, 9, 9), toLast, op("Resize"), toFirst), CHW},
+		"width first": {convolved(dimsOf(-1, 9, 3, 9), op("Transpose", ir.IntsAttr("perm", 0, 2, 1, 3))),
+			UnknownLayout},
 		"reshaped":                  {convolved(dimsOf(-1, 9, 9, 3), op("Reshape")), HWC},
 		"invalid permutation":       {convolved(dimsOf(-1, 9, 9, 3), op("Transpose", ir.IntsAttr("perm", 0, 9, 1, 2))), HWC},
 		"by shape, first":           {input("x", "float[n,3,8,8]"), CHW},
@@ -107,16 +108,22 @@ func TestChannelsAreMoved(t *testing.T) {
 		{data: HWC, flat: true, model: CHW, o: Options{Layout: HWC, Reshape: []int64{2, 5, 3}}, noted: true},
 		{data: CHW, flat: true, model: HWC, o: Options{Reshape: []int64{3, 2, 5}}, noted: true},
 
-		{data: CHW, flat: true, model: HWC, o: Options{Reshape: []int64{2, 5, 3}}, because: "use --layout hwc --reshape 2,5,3, or --layout chw --reshape 3,2,5"},
-		{data: CHW, flat: true, model: CHW, o: Options{Reshape: []int64{3, 2, 5}}, because: "use --layout chw --reshape 3,2,5, or --layout hwc --reshape 2,5,3"},
-		{data: CHW, flat: true, model: CHW, o: Options{Reshape: []int64{1, 3, 2, 5}}, because: "use --layout chw --reshape 3,2,5"},
+		{data: CHW, flat: true, model: HWC, o: Options{Reshape: []int64{2, 5, 3}},
+			because: "use --layout hwc --reshape 2,5,3, or --layout chw --reshape 3,2,5"},
+		{data: CHW, flat: true, model: CHW, o: Options{Reshape: []int64{3, 2, 5}},
+			because: "use --layout chw --reshape 3,2,5, or --layout hwc --reshape 2,5,3"},
+		{data: CHW, flat: true, model: CHW, o: Options{Reshape: []int64{1, 3, 2, 5}},
+			because: "use --layout chw --reshape 3,2,5"},
 		{data: CHW, model: HWC, o: Options{Reshape: []int64{2, 5, 3}}, because: "use --layout chw without --reshape"},
-		{data: CHW, model: HWC, o: Options{Reshape: []int64{2, 5, 3}, Layout: HWC}, because: "use --layout chw without --reshape"},
+		{data: CHW, model: HWC, o: Options{Reshape: []int64{2, 5, 3}, Layout: HWC},
+			because: "use --layout chw without --reshape"},
 		{data: HWC, model: CHW, o: Options{Reshape: []int64{3, 2, 5}}, because: "use --layout hwc without --reshape"},
 		{data: HWC, model: HWC, o: Options{Reshape: []int64{3, 2, 5}}, because: "use --layout hwc without --reshape"},
 		{data: CHW, model: HWC, o: Options{Layout: HWC}, because: "--layout hwc: a sample is [3 2 5]"},
-		{data: CHW, model: HWC, o: Options{Layout: CHW, Reshape: []int64{2, 5, 3}}, because: "--reshape has the axes of the data, as 3,HEIGHT,WIDTH"},
-		{data: CHW, flat: true, model: HWC, o: Options{Layout: CHW}, because: "set the shape of a sample of the data with --reshape, as 3,HEIGHT,WIDTH"},
+		{data: CHW, model: HWC, o: Options{Layout: CHW, Reshape: []int64{2, 5, 3}},
+			because: "--reshape has the axes of the data, as 3,HEIGHT,WIDTH"},
+		{data: CHW, flat: true, model: HWC, o: Options{Layout: CHW},
+			because: "set the shape of a sample of the data with --reshape, as 3,HEIGHT,WIDTH"},
 		{data: CHW, model: CHW, o: Options{Layout: "nchw"}, because: "use chw or hwc"},
 	} {
 		in := input("x", "float[n,3,2,5]")
@@ -138,7 +145,8 @@ func TestChannelsAreMoved(t *testing.T) {
 			t.Errorf("%+v: got %v of %v", c, got, ir.View[float32](got)[:30])
 		}
 		notes := strings.Join(s.Notes(), "\n")
-		if text := "are " + string(c.data) + "; their channels were moved to " + string(c.model); strings.Contains(notes, text) != c.noted {
+		if text := "are " + string(c.data) + "; their channels were moved to " + string(c.model); strings.Contains(notes,
+			text) != c.noted {
 			t.Errorf("%+v: notes %q", c, notes)
 		}
 		if held := held(s, 1, 0); c.noted && held != 30*4*2 || !c.noted && held != 30*4 {
@@ -154,7 +162,8 @@ func TestMovedAndScaled(t *testing.T) {
 	for i := range raw.Data {
 		raw.Data[i] = byte(i)
 	}
-	s := mustOpen(t, npz(t, false, map[string]*ir.Array{"x": raw}), inputs(input("x", "float[n,2,2,3]")), nil, Options{Mean: []float64{0, 4, 8}})
+	s := mustOpen(t, npz(t, false, map[string]*ir.Array{"x": raw}), inputs(input("x", "float[n,2,2,3]")), nil,
+		Options{Mean: []float64{0, 4, 8}})
 	got := ir.View[float32](all(t, s, Order{Size: 1})[0].Inputs["x"])
 	if want := []float32{0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -184,6 +193,7 @@ func TestLayoutIsForOneImage(t *testing.T) {
 	two := npz(t, true, map[string]*ir.Array{"x": planes(2, CHW, false), "y": planes(2, CHW, false)})
 	_, err := Open(two, inputs(input("x", "float[n,2,5,3]"), input("y", "float[n,3,2,5]")), nil, Options{Layout: CHW})
 	requireError(t, err, "layout is for models of one input")
-	_, err = Open(npz(t, true, map[string]*ir.Array{"x": ir.NewArray(ir.Float, 2, 5, 5, 5)}), inputs(input("x", "float[n,5,5,5]")), nil, Options{Layout: CHW})
+	_, err = Open(npz(t, true, map[string]*ir.Array{"x": ir.NewArray(ir.Float, 2, 5, 5, 5)}),
+		inputs(input("x", "float[n,5,5,5]")), nil, Options{Layout: CHW})
 	requireError(t, err, "the position of its channels is unknown")
 }

@@ -128,7 +128,8 @@ func (b *bound) convert(arrays func() (*ir.Array, error), index []int, memory *b
 	a, err = b.change.apply(b.relayout.apply(a, b.stored, memory), memory)
 	var m *rangeError
 	if errors.As(err, &m) {
-		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values in its range", b.row().Name, index[m.at/elems(b.shape)], m, b.Name)
+		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values in its range", b.row().Name,
+			index[m.at/elems(b.shape)], m, b.Name)
 	}
 	if err != nil {
 		return nil, err

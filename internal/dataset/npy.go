@@ -113,7 +113,8 @@ func validShape(shape []int64, elem int64) error {
 func elementOf(descr string) (element, error) {
 	types := map[string]ir.DType{
 		"b1": ir.Bool, "i1": ir.Int8, "u1": ir.Uint8, "i2": ir.Int16, "u2": ir.Uint16, "i4": ir.Int32, "u4": ir.Uint32,
-		"i8": ir.Int64, "u8": ir.Uint64, "f2": ir.Float16, "f4": ir.Float, "f8": ir.Double, "c8": ir.Complex64, "c16": ir.Complex128,
+		"i8": ir.Int64, "u8": ir.Uint64, "f2": ir.Float16, "f4": ir.Float, "f8": ir.Double, "c8": ir.Complex64,
+		"c16": ir.Complex128,
 		// unsupported: f12, f16 and c32 (depend on the machine), m and M (times), V and O (structures and pickles)
 	}
 	kind := strings.TrimLeft(descr, "<>|=")

@@ -114,7 +114,8 @@ func TestBadNumPyHeaders(t *testing.T) {
 		{"a header of 4 GiB", append([]byte(npyMagic), 2, 0, 0xff, 0xff, 0xff, 0xff), "maximum"},
 		{"no literal", rawNPY("shape=(1,)", nil), "invalid .npy header"},
 		{"an empty one", rawNPY("{}", nil), "invalid .npy header"},
-		{"another key", rawNPY("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", nil), "invalid .npy header"},
+		{"another key", rawNPY("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", nil),
+			"invalid .npy header"},
 		{"no order", with("'<f4'", "0", "(4,)"), "invalid .npy header"},
 		{"a tuple that does not end", rawNPY("{'shape': (1,", nil), "invalid .npy header"},
 		{"a shape of words", with("'<f4'", "False", "(a,)"), "invalid .npy header"},
@@ -161,7 +162,8 @@ func TestPackedFileThatEndsEarly(t *testing.T) {
 }
 
 func TestInvalidCodePoint(t *testing.T) {
-	b := rawNPY("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", binary.LittleEndian.AppendUint32(nil, math.MaxUint32))
+	b := rawNPY("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}",
+		binary.LittleEndian.AppendUint32(nil, math.MaxUint32))
 	s := mustOpen(t, file(t, "x.npy", b), inputs(input("x", "string[n]")), nil, Options{})
 	for _, err := range s.Batches(t.Context(), Order{}) {
 		requireError(t, err, "not a Unicode code point")

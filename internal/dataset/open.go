@@ -29,9 +29,10 @@ type location struct {
 // formats are tried in this order, after ONNX test data, which have runs instead of samples.
 func formats() []format {
 	return []format{
-		{"NumPy arrays or a SciPy sparse matrix (.npz)", starts("PK"), func(paths []string, inputs []Input, o Options) (*samples, error) {
-			return single(func(path string) (*samples, error) { return openNPZ(path, inputs) })(paths, inputs, o)
-		}},
+		{"NumPy arrays or a SciPy sparse matrix (.npz)", starts("PK"),
+			func(paths []string, inputs []Input, o Options) (*samples, error) {
+				return single(func(path string) (*samples, error) { return openNPZ(path, inputs) })(paths, inputs, o)
+			}},
 		{"a NumPy array (.npy)", starts(npyMagic), func(paths []string, inputs []Input, o Options) (*samples, error) {
 			s, err := openSingle(paths, func(c *content) (*array, error) { return parseNPY(c, "") })
 			if err != nil {
@@ -39,7 +40,9 @@ func formats() []format {
 			}
 			return asTokens(s, inputs, o)
 		}},
-		{"IDX (images,labels)", func(at location) bool { return isIDX(at.head) }, func(paths []string, _ []Input, _ Options) (*samples, error) {
+		{"IDX (images,labels)", func(at location) bool {
+			return isIDX(at.head)
+		}, func(paths []string, _ []Input, _ Options) (*samples, error) {
 			return openSingle(paths, parseIDX)
 		}},
 		{"CIFAR-10 or token ids (.bin)", ends(".bin"), func(paths []string, inputs []Input, o Options) (*samples, error) {
@@ -69,7 +72,9 @@ func starts(magic string) func(location) bool {
 
 func ends(with ...string) func(location) bool {
 	return func(at location) bool {
-		return at.head != nil && slices.ContainsFunc(with, func(end string) bool { return strings.HasSuffix(strings.ToLower(at.path), end) })
+		return at.head != nil && slices.ContainsFunc(with, func(end string) bool {
+			return strings.HasSuffix(strings.ToLower(at.path), end)
+		})
 	}
 }
 
@@ -77,7 +82,8 @@ func ends(with ...string) func(location) bool {
 func single(open func(string) (*samples, error)) func([]string, []Input, Options) (*samples, error) {
 	return func(paths []string, _ []Input, _ Options) (*samples, error) {
 		if len(paths) > 1 {
-			return &samples{}, fmt.Errorf("%s: give one path, and labels in another file with --labels", strings.Join(paths, ","))
+			return &samples{}, fmt.Errorf("%s: give one path, and labels in another file with --labels",
+				strings.Join(paths, ","))
 		}
 		return open(paths[0])
 	}
@@ -98,12 +104,16 @@ func openImageFolder(paths []string, inputs []Input, o Options) (*samples, error
 
 // has reports whether the folder has a file with this extension.
 func (at location) has(ends ...string) bool {
-	return slices.ContainsFunc(at.files, func(name string) bool { return slices.Contains(ends, strings.ToLower(filepath.Ext(name))) })
+	return slices.ContainsFunc(at.files, func(name string) bool {
+		return slices.Contains(ends, strings.ToLower(filepath.Ext(name)))
+	})
 }
 
 // isRuns reports whether the folder is or contains ONNX test data.
 func (at location) isRuns() bool {
-	return at.has(".pb") || slices.ContainsFunc(at.folders, func(name string) bool { return strings.HasPrefix(name, runFolder) })
+	return at.has(".pb") || slices.ContainsFunc(at.folders, func(name string) bool {
+		return strings.HasPrefix(name, runFolder)
+	})
 }
 
 func (at location) isImages() bool {

@@ -22,12 +22,14 @@ func TestPaddingByMasks(t *testing.T) {
 		"float[batch,seq]": ir.ArrayOf(factors, 3, 4), "float[batch,1,1,seq]": ir.ArrayOf(added, 3, 1, 1, 4),
 	} {
 		g := ir.NewModel().Graph
-		for _, in := range []Input{input("input_ids", "int64[batch,seq]"), input("attention_mask", typ), input("position_ids", "int64[batch,seq]")} {
+		for _, in := range []Input{input("input_ids", "int64[batch,seq]"), input("attention_mask", typ),
+			input("position_ids", "int64[batch,seq]")} {
 			v := g.AddValue(in.Name)
 			v.Type = in.Type
 			g.Inputs = append(g.Inputs, v)
 		}
-		s := mustOpen(t, npz(t, false, map[string]*ir.Array{"input_ids": ids, "attention_mask": m}), Inputs(g), nil, Options{})
+		s := mustOpen(t, npz(t, false, map[string]*ir.Array{"input_ids": ids, "attention_mask": m}), Inputs(g),
+			nil, Options{})
 		b := all(t, s, Order{Size: 3})[0]
 		if got, want := fmt.Sprint(ir.View[float32](b.Attended)), "[0 0 1 1 1 1 1 0 1 1 1 1]"; got != want {
 			t.Errorf("%s: tokens %s, want %s", typ, got, want)
@@ -45,7 +47,8 @@ func TestPaddingByMasks(t *testing.T) {
 func TestPositionsOfPaddingInRuns(t *testing.T) {
 	g := decoderGraph()
 	arrays := map[string]*ir.Array{
-		"input_ids": ir.ArrayOf([]int64{4, 8, 15, 16, 23, 42, 3, 1, 4, 1}, 2, 5), "attention_mask": ir.ArrayOf([]int64{0, 0, 1, 1, 1, 1, 1, 1, 1, 1}, 2, 5),
+		"input_ids":      ir.ArrayOf([]int64{4, 8, 15, 16, 23, 42, 3, 1, 4, 1}, 2, 5),
+		"attention_mask": ir.ArrayOf([]int64{0, 0, 1, 1, 1, 1, 1, 1, 1, 1}, 2, 5),
 	}
 	s := mustOpen(t, npz(t, false, arrays), Inputs(g), Outputs(g), Options{Step: 3})
 	var got []string

@@ -26,7 +26,8 @@ func (in Input) isPicture(dims []ir.Dim) bool {
 	}
 	open := func(dims []ir.Dim) bool { return !slices.ContainsFunc(dims, ir.Dim.Known) }
 	last := len(dims) - 1
-	return isChannels(dims[1]) && open(dims[2:]) || isChannels(dims[last]) && open(dims[1:last]) || in.value != nil && isConvolved(in.value)
+	return isChannels(dims[1]) && open(dims[2:]) || isChannels(dims[last]) && open(dims[1:last]) || in.value != nil &&
+		isConvolved(in.value)
 }
 
 // isChannels reports whether d is a usual number of channels: gray, color, color with opacity.

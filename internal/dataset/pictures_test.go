@@ -28,7 +28,8 @@ func TestPicturesArePillows(t *testing.T) {
 			form, input string
 			close       int // levels between both
 		}{
-			{".rgb", "uint8[n,16,24,3]", 0}, {".grey", "uint8[n,16,24,1]", 0}, {".half", "uint8[n,8,12,3]", 1}, {".double", "uint8[n,32,48,3]", 1},
+			{".rgb", "uint8[n,16,24,3]", 0}, {".grey", "uint8[n,16,24,1]", 0}, {".half", "uint8[n,8,12,3]", 1},
+			{".double", "uint8[n,32,48,3]", 1},
 		} {
 			got := all(t, mustOpen(t, dir, inputs(input("x", of.input)), nil, Options{}), Order{})[0].Inputs["x"].Data
 			want := recorded(t, "testdata/pictures.npz", name+of.form)
@@ -47,7 +48,8 @@ func TestPicturesArePillows(t *testing.T) {
 // and the upsampling of chroma, to the decoder.
 func lossy(data []byte) int {
 	const levels = 8
-	if bytes.HasPrefix(data, []byte("\xff\xd8")) || bytes.Contains(data[:min(len(data), 64)], []byte("VP8 ")) || bytes.Contains(data, []byte("ALPH")) {
+	if bytes.HasPrefix(data, []byte("\xff\xd8")) || bytes.Contains(data[:min(len(data), 64)], []byte("VP8 ")) ||
+		bytes.Contains(data, []byte("ALPH")) {
 		return levels
 	}
 	return 0

@@ -30,10 +30,12 @@ func TestRangesOfIndices(t *testing.T) {
 	data, _ := lookup("Gather", 1, nil)
 	deep, ids := lookup("Gather", 1, []int64{9, 2})
 	moved := deep.Graph.Insert(deep.Graph.First(), "Cast", []*ir.Value{ids})
-	deep.Graph.Insert(nil, "Gather", []*ir.Value{deep.Graph.AddConst("small", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4, 2}}}), moved})
+	deep.Graph.Insert(nil, "Gather", []*ir.Value{deep.Graph.AddConst("small",
+		&ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4, 2}}}), moved})
 	summed, ids := lookup("Identity", 0, []int64{1})
 	sum := summed.Graph.Insert(nil, "Add", []*ir.Value{ids, ids})
-	summed.Graph.Insert(nil, "Gather", []*ir.Value{summed.Graph.AddConst("t", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}}), sum})
+	summed.Graph.Insert(nil, "Gather", []*ir.Value{summed.Graph.AddConst("t",
+		&ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{4}}}), sum})
 	decoded, _ := lookup("Gather", 1, []int64{6})
 	dense := decoded.Graph.Insert(decoded.Graph.First(), "DequantizeLinear", []*ir.Value{decoded.Graph.First().Input(0)})
 	dense.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 6}}}

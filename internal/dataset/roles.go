@@ -91,7 +91,8 @@ func (in Input) readsTokens() bool {
 func appended(v *ir.Value) map[*ir.Value]int {
 	out := map[*ir.Value]int{}
 	for _, u := range v.Uses() {
-		if u.Node == nil || !u.Node.Op.Is("Concat") || u.Index != 0 || len(u.Node.Inputs()) != 2 || v.Type == nil || u.Node.Input(1).Const != nil {
+		if u.Node == nil || !u.Node.Op.Is("Concat") || u.Index != 0 || len(u.Node.Inputs()) != 2 || v.Type == nil ||
+			u.Node.Input(1).Const != nil {
 			continue
 		}
 		rank := len(v.Type.Shape)
@@ -184,7 +185,8 @@ func (in Input) continued() string {
 // presentNames are the names by which exporters call the output that continues a cache.
 func presentNames(past string) []string {
 	var names []string
-	for _, by := range [][2]string{{"past_key_values", "present"}, {"past_key_values", "present_key_values"}, {"past", "present"}} {
+	for _, by := range [][2]string{{"past_key_values", "present"}, {"past_key_values", "present_key_values"},
+		{"past", "present"}} {
 		if rest, ok := strings.CutPrefix(past, by[0]); ok {
 			names = append(names, by[1]+rest)
 		}

@@ -91,7 +91,8 @@ func (r *runs) check(folder string) error {
 	for i, in := range r.inputs {
 		_, fill := r.opts.Fill[in.Name]
 		if path := r.file(folder, runInput, i); !fill && !isFile(path) {
-			return fmt.Errorf("%s: no such file for input %q of the model; add it, or use --fill %s=VALUE", path, in.Name, in.Name)
+			return fmt.Errorf("%s: no such file for input %q of the model; add it, or use --fill %s=VALUE", path,
+				in.Name, in.Name)
 		}
 	}
 	if path := r.file(folder, runInput, len(r.inputs)); isFile(path) {
@@ -142,7 +143,8 @@ func (r *runs) load(index []int, memory *buffers) (func() (*Batch, error), error
 			b.Inputs[in.Name] = a
 		}
 		for i, out := range r.outputs {
-			a, err := r.read(r.file(folder, runOutput, i), out, nil, memory) // exporters declare wrong shapes of outputs, and runtimes ignore them
+			// exporters declare wrong shapes of outputs, and runtimes ignore them
+			a, err := r.read(r.file(folder, runOutput, i), out, nil, memory)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -166,7 +168,8 @@ func (r *runs) read(path string, in Input, dims []ir.Dim, memory *buffers) (*ir.
 	}
 	if dims != nil {
 		if _, ok := exactly(dims, a.Shape); !ok {
-			return nil, fmt.Errorf("%s: %s, but %q is %s; check that this is the model's test data", path, a, in.Name, typeText(in.Type))
+			return nil, fmt.Errorf("%s: %s, but %q is %s; check that this is the model's test data", path, a, in.Name,
+				typeText(in.Type))
 		}
 	}
 	c, err := newChange(a.DType, in.elem(), a.Shape, Options{Scale: 1})

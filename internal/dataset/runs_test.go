@@ -63,13 +63,15 @@ func write(t testing.TB, path string, b []byte) {
 // Folders of runs are in the order of their numbers, with any shapes.
 func TestSeveralRuns(t *testing.T) {
 	dir := t.TempDir()
-	for folder, v := range map[string][]float32{"test_data_set_2": {2}, "test_data_set_10": {10, 10}, "test_data_set_1": {1, 1, 1}} {
+	for folder, v := range map[string][]float32{"test_data_set_2": {2}, "test_data_set_10": {10, 10},
+		"test_data_set_1": {1, 1, 1}} {
 		write(t, filepath.Join(dir, folder, "input_0.pb"), floats(v...))
 		write(t, filepath.Join(dir, folder, "output_1.pb"), floats(v[0]))
 	}
 	write(t, filepath.Join(dir, "notes", "README"), nil)
 	out := inputs(input("y", "float[n]"), input("z", "double[n]"))
-	s := mustOpen(t, dir, inputs(input("x", "float[n]"), input("w", "int64[2,n]")), out, Options{Fill: map[string]float64{"w": 7}})
+	s := mustOpen(t, dir, inputs(input("x", "float[n]"), input("w", "int64[2,n]")), out,
+		Options{Fill: map[string]float64{"w": 7}})
 	if !slices.Equal(s.Recorded(), []string{"z"}) {
 		t.Errorf("recorded %q", s.Recorded())
 	}
@@ -96,10 +98,14 @@ func TestBadRuns(t *testing.T) {
 		want  []string
 	}{
 		{"an input is missing", map[string][]byte{"input_0.pb": floats(1)}, []string{"input_1.pb", `"w"`, "--fill w=VALUE"}},
-		{"more inputs than the model has", map[string][]byte{"input_0.pb": floats(1), "input_1.pb": floats(1, 2, 3), "input_2.pb": floats(1)}, []string{"input_2.pb", "only 2"}},
-		{"another shape", map[string][]byte{"input_0.pb": floats(1), "input_1.pb": floats(1)}, []string{"input_1.pb", "float[1]", "float[3]"}},
-		{"a folder without a number", map[string][]byte{"test_data_set_x/input_0.pb": floats(1)}, []string{"test_data_set_0"}},
-		{"no message", map[string][]byte{"input_0.pb": []byte("\xff"), "input_1.pb": floats(1)}, []string{"input_0.pb: offset 0"}},
+		{"more inputs than the model has", map[string][]byte{"input_0.pb": floats(1), "input_1.pb": floats(1, 2, 3),
+			"input_2.pb": floats(1)}, []string{"input_2.pb", "only 2"}},
+		{"another shape", map[string][]byte{"input_0.pb": floats(1), "input_1.pb": floats(1)},
+			[]string{"input_1.pb", "float[1]", "float[3]"}},
+		{"a folder without a number", map[string][]byte{"test_data_set_x/input_0.pb": floats(1)},
+			[]string{"test_data_set_0"}},
+		{"no message", map[string][]byte{"input_0.pb": []byte("\xff"), "input_1.pb": floats(1)},
+			[]string{"input_0.pb: offset 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -45,7 +45,8 @@ func (s *samples) column(name string, alone bool) (column, error) {
 	}
 	c, err := s.open(name)
 	if c == nil && err == nil {
-		err = fmt.Errorf("%s: no array for input %q; it has %s: rename one, or use --fill %s=VALUE for a constant input", s.path, name, quoted(s.names), name)
+		err = fmt.Errorf("%s: no array for input %q; it has %s: rename one, or use --fill %s=VALUE for a constant input",
+			s.path, name, quoted(s.names), name)
 	}
 	return c, err
 }
@@ -115,7 +116,8 @@ func (s *samples) labelFile(path string) (column, error) {
 func openSingle(paths []string, parse func(*content) (*array, error)) (*samples, error) {
 	s := &samples{path: paths[0]}
 	if len(paths) > 2 {
-		return s, fmt.Errorf("%s: give one file of samples, or a file of samples and one of labels separated by a comma", strings.Join(paths, ","))
+		return s, fmt.Errorf("%s: give one file of samples, or a file of samples and one of labels separated by a comma",
+			strings.Join(paths, ","))
 	}
 	c, err := s.file(paths[0])
 	if err != nil {

@@ -22,7 +22,8 @@ func checkCarry(pairs []Pair, inputs, outputs []Input) error {
 			return fmt.Errorf("carry %s=%s: no input %q; the inputs are %s", p.Output, p.Input, p.Input, quoted(names(inputs)))
 		}
 		if !slices.Contains(names(outputs), p.Output) {
-			return fmt.Errorf("carry %s=%s: no output %q; the outputs are %s", p.Output, p.Input, p.Output, quoted(names(outputs)))
+			return fmt.Errorf("carry %s=%s: no output %q; the outputs are %s", p.Output, p.Input, p.Output,
+				quoted(names(outputs)))
 		}
 	}
 	return nil
@@ -129,7 +130,8 @@ func (s *Set) decoding(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 
 // part is the run of b on the tokens from one position to another.
 func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
-	run := &Batch{N: b.N, First: b.First, Inputs: maps.Clone(b.Inputs), Outputs: map[string]*ir.Array{}, Attended: b.Attended}
+	run := &Batch{N: b.N, First: b.First, Inputs: maps.Clone(b.Inputs), Outputs: map[string]*ir.Array{},
+		Attended: b.Attended}
 	for _, in := range t.inputs {
 		a := b.Inputs[in.Name]
 		switch last := len(a.Shape) - 1; {

@@ -34,9 +34,11 @@ type Options struct {
 	Layout  Layout             // of one sample in the data, after Reshape; unknown to conclude it from the shapes
 	Fill    map[string]float64 // inputs that are not in the data: the value of all elements
 	Dims    map[string]int64   // sizes of the model's open axes by their names
-	Limit   int                // number of samples; 0 for all. They are drawn evenly from the classes of labels; without classes they are the first
-	Carry   []Pair             // outputs that are inputs of the next run, besides caches of language models
-	Step    int64              // tokens in a run of Sequences; 0 for all but the last few, and these one by one
+	// number of samples; 0 for all. They are drawn evenly from the classes of labels; without classes they are the
+	// first
+	Limit int
+	Carry []Pair // outputs that are inputs of the next run, besides caches of language models
+	Step  int64  // tokens in a run of Sequences; 0 for all but the last few, and these one by one
 
 	Workers  int    // worker threads, the default of Loaders and of Prefetch; 0 for one per processor
 	Prefetch *int   // batches read ahead; nil for Workers batches, within Memory
@@ -60,7 +62,8 @@ type Batch struct {
 	First   int                  // number of samples before it, in this order
 	Step    int                  // number of runs before it on the same samples, by Sequences
 	Last    bool                 // no run on these samples follows
-	Targets [][]int64            // of token ids: for each sample the token after each token of the run, one less at the end
+	// of token ids: for each sample the token after each token of the run, one less at the end
+	Targets [][]int64
 
 	// Attended is 1 for the tokens of sequences and 0 for padding, by the attention masks in the data: float32
 	// [samples, tokens], of all runs on the same samples. It is nil without such a mask.
@@ -165,7 +168,9 @@ func (s *Set) Countable() *Set {
 	}
 	light := *t
 	light.derive, light.fills, light.outputs = nil, nil, nil
-	light.inputs = slices.DeleteFunc(slices.Clone(t.inputs), func(b bound) bool { return b.Name != t.ids && b.role() != mask })
+	light.inputs = slices.DeleteFunc(slices.Clone(t.inputs), func(b bound) bool {
+		return b.Name != t.ids && b.role() != mask
+	})
 	return &Set{feed: &light, opts: s.opts, count: s.count, rest: s.rest, drawn: s.drawn}
 }
 

@@ -27,12 +27,14 @@ func (s *Source) Random(m *ir.Model, samples, workers int) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Generate(Inputs(m.Graph), Random{Samples: samples, Dims: o.Dims, Fill: o.Fill, Ranges: Ranges(m), Carry: o.Carry, Workers: workers})
+	return Generate(Inputs(m.Graph), Random{Samples: samples, Dims: o.Dims, Fill: o.Fill, Ranges: Ranges(m),
+		Carry: o.Carry, Workers: workers})
 }
 
 // Options returns the parsed options.
 func (s *Source) Options(workers int) (Options, error) {
-	o := Options{Labels: s.Labels, Scale: s.Scale, Layout: Layout(s.Layout), Limit: s.Limit, Prefetch: s.Prefetch, Loaders: s.Loaders, Workers: workers,
+	o := Options{Labels: s.Labels, Scale: s.Scale, Layout: Layout(s.Layout), Limit: s.Limit, Prefetch: s.Prefetch,
+		Loaders: s.Loaders, Workers: workers,
 		Columns: s.Columns, Classes: s.Classes, Mean: s.Mean, Std: s.Std, Reshape: s.Reshape, Step: int64(s.Step),
 	}
 	var err error

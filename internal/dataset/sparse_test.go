@@ -25,7 +25,8 @@ func TestSparseMatricesOfSciPy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := mustOpen(t, path, inputs(input("x", fmt.Sprintf("%s[n,%d]", sparseTypes[want.Dense.DType], want.Dense.Shape[1]))), nil, Options{})
+		s := mustOpen(t, path, inputs(input("x", fmt.Sprintf("%s[n,%d]", sparseTypes[want.Dense.DType],
+			want.Dense.Shape[1]))), nil, Options{})
 		row := len(want.Dense.Data) / want.Dense.Shape[0]
 		for _, o := range []Order{{Size: 5}, {Size: 1000}, {Size: 7, Shuffle: true, Seed: 3}} {
 			order, at := Shuffled(s.Len(), 3), 0
@@ -48,7 +49,8 @@ func TestSparseMatricesOfSciPy(t *testing.T) {
 	}
 }
 
-var sparseTypes = map[string]string{"float32": "float", "float64": "double", "int8": "int8", "uint16": "uint16", "int64": "int64", "bool": "bool"}
+var sparseTypes = map[string]string{"float32": "float", "float64": "double", "int8": "int8", "uint16": "uint16",
+	"int64": "int64", "bool": "bool"}
 
 // sparseFile is an .npz file with the format as a scalar, as SciPy writes it; "" for none.
 func sparseFile(t *testing.T, format string, arrays map[string]*ir.Array) string {
@@ -66,7 +68,8 @@ func sparseFile(t *testing.T, format string, arrays map[string]*ir.Array) string
 		put(name, npy(a))
 	}
 	if format != "" {
-		put("format", rawNPY(fmt.Sprintf("{'descr': '|S%d', 'fortran_order': False, 'shape': (), }", len(format)), []byte(format)))
+		put("format", rawNPY(fmt.Sprintf("{'descr': '|S%d', 'fortran_order': False, 'shape': (), }", len(format)),
+			[]byte(format)))
 	}
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
@@ -80,7 +83,8 @@ func listF(x ...float32) *ir.Array { return ir.ArrayOf(x, int64(len(x))) }
 
 // csr is a matrix of 3 × 4 with three entries, with changes.
 func csr(change ...any) map[string]*ir.Array {
-	m := map[string]*ir.Array{"shape": list64(3, 4), "indptr": list32(0, 2, 2, 3), "indices": list32(1, 3, 0), "data": listF(5, 6, 7)}
+	m := map[string]*ir.Array{"shape": list64(3, 4), "indptr": list32(0, 2, 2, 3), "indices": list32(1, 3, 0),
+		"data": listF(5, 6, 7)}
 	for i := 0; i < len(change); i += 2 {
 		m[change[i].(string)] = change[i+1].(*ir.Array)
 	}
@@ -98,11 +102,13 @@ func TestSparseWithLabels(t *testing.T) {
 	} {
 		s := mustOpen(t, path, in, nil, o)
 		b := all(t, s, Order{Size: 3, Index: []int{2, 0, 1}})[0]
-		if got := ir.View[float32](b.Inputs["x"]); fmt.Sprint(got) != "[7 0 0 0 0 5 0 6 0 0 0 0]" || fmt.Sprint(b.Classes()) != "[1 2 0]" {
+		if got := ir.View[float32](b.Inputs["x"]); fmt.Sprint(got) != "[7 0 0 0 0 5 0 6 0 0 0 0]" ||
+			fmt.Sprint(b.Classes()) != "[1 2 0]" {
 			t.Errorf("got %v with labels %v", got, b.Classes())
 		}
 	}
-	dense := mustOpen(t, sparseFile(t, "", map[string]*ir.Array{"shape": listF(1), "indptr": listF(2), "indices": listF(3), "data": listF(4)}),
+	dense := mustOpen(t, sparseFile(t, "", map[string]*ir.Array{"shape": listF(1), "indptr": listF(2), "indices": listF(3),
+		"data": listF(4)}),
 		inputs(input("indptr", "float[n]"), input("data", "float[n]")), nil, Options{})
 	if got := ir.View[float32](all(t, dense, Order{})[0].Inputs["indptr"])[0]; got != 2 {
 		t.Errorf("an input that is called indptr is %v, want 2", got)
@@ -153,7 +159,8 @@ func TestMalformedSparseMatrices(t *testing.T) {
 		{"coo", "element (-1, 1) is outside", coo("row", list32(-1, 2))},
 		{"coo", "col has 1 elements, want 2", coo("col", list32(1))},
 		{"coo", "too many to be converted", coo("shape", list64(1<<40, 4))},
-		{"dia", "offsets has 1 elements, want 2", map[string]*ir.Array{"shape": list64(3, 4), "offsets": list32(0), "data": square}},
+		{"dia", "offsets has 1 elements, want 2", map[string]*ir.Array{"shape": list64(3, 4), "offsets": list32(0),
+			"data": square}},
 		{"lil", `format "lil": unknown format; csr, csc`, matrix()},
 		{"csr", "values of float16 are not supported", matrix("data", ir.NewArray(ir.Float16, 3))},
 	} {
@@ -177,7 +184,8 @@ func TestSparseMemory(t *testing.T) {
 		starts[i+1] = int32(3 * (i + 1))
 		indices[3*i], indices[3*i+1] = int32(i), int32(i+1)
 	}
-	arrays := map[string]*ir.Array{"shape": list64(n, columns), "indptr": list32(starts...), "indices": list32(indices...), "data": ir.NewArray(ir.Float, 3*n)}
+	arrays := map[string]*ir.Array{"shape": list64(n, columns), "indptr": list32(starts...), "indices": list32(indices...),
+		"data": ir.NewArray(ir.Float, 3*n)}
 	in := inputs(input("x", fmt.Sprintf("float[n,%d]", columns)))
 	dense, buffers := int64(batch*columns*4), int64(4*8*sparseBlock)
 	s := mustOpen(t, sparseFile(t, "csr", arrays), in, nil, Options{Prefetch: ptr(1)})
@@ -203,7 +211,8 @@ func FuzzSparse(f *testing.F) {
 			return
 		}
 		of := func(b []byte) *ir.Array { return ir.ArrayOf(b, int64(len(b))) }
-		arrays := map[string]*ir.Array{"shape": list64(rows, columns), "data": of(data), "indptr": of(starts), "indices": of(indices), "row": of(starts), "col": of(indices), "offsets": of(indices)}
+		arrays := map[string]*ir.Array{"shape": list64(rows, columns), "data": of(data), "indptr": of(starts),
+			"indices": of(indices), "row": of(starts), "col": of(indices), "offsets": of(indices)}
 		s, err := Open(sparseFile(t, format, arrays), inputs(input("x", "float[n,m]")), nil, Options{})
 		if err != nil {
 			return

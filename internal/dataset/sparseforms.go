@@ -75,7 +75,8 @@ func (f *matrixFile) open() error {
 		return errors.New("its data is in Fortran order; save it as CSR, with tocsr()")
 	}
 	f.shape = append([]int64{values.n}, values.shape...)
-	f.values = &array{from: values.from, name: values.name, elem: elem, n: elems(f.shape), off: values.off, stride: elem.size}
+	f.values = &array{from: values.from, name: values.name, elem: elem, n: elems(f.shape), off: values.off,
+		stride: elem.size}
 	return nil
 }
 
@@ -259,7 +260,8 @@ func (f *matrixFile) dia() entries {
 func (f *matrixFile) converted(all entries) (*sparseMatrix, error) {
 	size := f.values.elem.size
 	if f.rows >= maxConverted/8 || f.values.n >= maxConverted/(8+size) || 8*(f.rows+1)+(8+size)*f.values.n > maxConverted {
-		return nil, fmt.Errorf("%d rows with %d values are too many to be converted in memory; save it as CSR, with tocsr()", f.rows, f.values.n)
+		return nil, fmt.Errorf("%d rows with %d values are too many to be converted in memory; save it as CSR, with tocsr()",
+			f.rows, f.values.n)
 	}
 	starts, stored := make([]int64, f.rows+1), int64(0)
 	err := all(func(row, column, _ int64) error {
@@ -288,7 +290,8 @@ func (f *matrixFile) converted(all entries) (*sparseMatrix, error) {
 		return err
 	})
 	elem := f.values.elem // swapped when it is decoded
-	data := &array{from: &content{ReaderAt: memory(values), name: f.path, size: int64(len(values))}, elem: elem, n: stored, stride: size}
+	data := &array{from: &content{ReaderAt: memory(values), name: f.path, size: int64(len(values))}, elem: elem,
+		n: stored, stride: size}
 	m := f.matrix(inMemory(f.path, starts), inMemory(f.path, indices), data)
 	m.resident = int64(len(values)) + 8*(stored+f.rows+1)
 	return m, err

@@ -12,7 +12,8 @@ import (
 func (s *Set) Stats() pass.Loading {
 	t := &s.stats
 	return pass.Loading{
-		Samples: t.samples.Load(), Bytes: s.feed.bytesRead(), Read: time.Duration(t.read.Load()), Decode: time.Duration(t.decode.Load()),
+		Samples: t.samples.Load(), Bytes: s.feed.bytesRead(), Read: time.Duration(t.read.Load()),
+		Decode:  time.Duration(t.decode.Load()),
 		Augment: time.Duration(t.augment.Load()), Idle: time.Duration(t.idle.Load()), Loaders: int(t.loaders.Load()),
 	}
 }

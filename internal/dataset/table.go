@@ -135,7 +135,8 @@ func (t *table) checkOptions() error {
 	case scaling && scaled == 0:
 		return fmt.Errorf("%s: scale, mean and std are for floating-point inputs, and the model has none", t.samples.path)
 	case scaled > 1:
-		return fmt.Errorf("%s: scale, mean and std are for models of one floating-point input; scale the arrays in the file", t.samples.path)
+		return fmt.Errorf("%s: scale, mean and std are for models of one floating-point input; scale the arrays in the file",
+			t.samples.path)
 	case t.opts.Reshape != nil && len(t.inputs) > 1:
 		return fmt.Errorf("%s: reshape is for models of one input; give the arrays in the model's shapes", t.samples.path)
 	}
@@ -212,7 +213,8 @@ func (t *table) checkBatch() error {
 		}
 	}
 	if t.n == 0 || t.n < t.fixed {
-		return fmt.Errorf("%s: %d samples are fewer than the batch size %d of the model", t.samples.path, t.n, max(t.fixed, 1))
+		return fmt.Errorf("%s: %d samples are fewer than the batch size %d of the model", t.samples.path, t.n,
+			max(t.fixed, 1))
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ func TestTokens(t *testing.T) {
 	path := sharedFile(t, "datasets", "sms_spam", "sms800_tokens.npz")
 	in, _ := model(t, "transformer/minilm_l6_v2_vocab3086")
 	_, err := Open(path, append(inputs(input("kind", "int64[batch,seq]")), in...), nil, Options{})
-	requireError(t, err, path, `no array for input "kind"`, `"attention_mask", "input_ids", "is_test", "labels"`, "--fill kind=VALUE")
+	requireError(t, err, path, `no array for input "kind"`, `"attention_mask", "input_ids", "is_test", "labels"`,
+		"--fill kind=VALUE")
 	s := mustOpen(t, path, in, nil, Options{})
 	bs := all(t, s, Order{Size: 64})
 	last := bs[len(bs)-1]
@@ -58,7 +59,8 @@ func TestFolderOfArrays(t *testing.T) {
 	sameShape(t, b.Inputs["x"], 2, 2)
 	sameShape(t, b.Inputs["sub/y:0"], 2, 1)
 	sameShape(t, b.Outputs["logits"], 2, 4)
-	if !slices.Equal(s.Recorded(), []string{"logits"}) || b.Outputs["logits"].DType != ir.Float || !slices.Equal(b.Classes(), []int64{4, 5}) {
+	if !slices.Equal(s.Recorded(), []string{"logits"}) || b.Outputs["logits"].DType != ir.Float ||
+		!slices.Equal(b.Classes(), []int64{4, 5}) {
 		t.Errorf("recorded %q %s, labels %v", s.Recorded(), b.Outputs["logits"], b.Classes())
 	}
 	_, err := Open(dir, inputs(input("../x", "float[n,2]"), in[1]), nil, Options{})
@@ -66,7 +68,8 @@ func TestFolderOfArrays(t *testing.T) {
 }
 
 func TestSeparateLabels(t *testing.T) {
-	x := npz(t, true, map[string]*ir.Array{"x": count[float32](3, 2), "y": ir.ArrayOf([]float64{0, 1, 0.5, 0.5, 0.25, 0.75}, 3, 2)})
+	x := npz(t, true, map[string]*ir.Array{"x": count[float32](3, 2),
+		"y": ir.ArrayOf([]float64{0, 1, 0.5, 0.5, 0.25, 0.75}, 3, 2)})
 	in := inputs(input("x", "float[n,2]"))
 	idx := file(t, "labels.gz", gzipped(idxFile(8, []uint32{3}, []uint8{7, 8, 9})))
 	s := mustOpen(t, x, in, nil, Options{Labels: idx})
@@ -165,7 +168,8 @@ func TestShapesOfFilledInputs(t *testing.T) {
 }
 
 func TestIncompatibleData(t *testing.T) {
-	arrays := map[string]*ir.Array{"x": count[float32](4, 3), "y": count[float32](5, 3), "ids": count[int32](4, 3), "big": ir.ArrayOf([]int64{1, 2, 3, 1 << 40}, 4)}
+	arrays := map[string]*ir.Array{"x": count[float32](4, 3), "y": count[float32](5, 3), "ids": count[int32](4, 3),
+		"big": ir.ArrayOf([]int64{1, 2, 3, 1 << 40}, 4)}
 	path := npz(t, false, arrays)
 	x, y := input("x", "float[n,3]"), input("y", "float[n,3]")
 	for _, tt := range []struct {
@@ -178,13 +182,18 @@ func TestIncompatibleData(t *testing.T) {
 		{"another number of samples", inputs(x, y), Options{}, []string{"5 samples", `"x" has 4`}},
 		{"another shape", inputs(input("x", "float[n,4]")), Options{}, []string{"[3]", "float[n,4]"}},
 		{"another type", inputs(input("x", "string[n,3]")), Options{}, []string{`array "x"`, "from float to string"}},
-		{"values that do not fit", inputs(input("big", "int32[n]")), Options{}, []string{"sample 3", "1099511627776 does not fit int32"}},
-		{"fractions", inputs(input("x", "float[n,3]"), input("ids", "int64[n,3]")), Options{Reshape: []int64{3}}, []string{"reshape is for models of one input"}},
+		{"values that do not fit", inputs(input("big", "int32[n]")), Options{},
+			[]string{"sample 3", "1099511627776 does not fit int32"}},
+		{"fractions", inputs(input("x", "float[n,3]"), input("ids", "int64[n,3]")), Options{Reshape: []int64{3}},
+			[]string{"reshape is for models of one input"}},
 		{"a scale for integers", inputs(input("ids", "int64[n,3]")), Options{Scale: 2}, []string{"the model has none"}},
-		{"two inputs to scale", inputs(x, input("ids", "float[n,3]")), Options{Scale: 2}, []string{"one floating-point input"}},
-		{"two fixed batches", inputs(input("x", "float[2,3]"), input("ids", "int32[4,3]")), Options{}, []string{"int32[4,3]", "batch size of 2"}},
+		{"two inputs to scale", inputs(x, input("ids", "float[n,3]")), Options{Scale: 2},
+			[]string{"one floating-point input"}},
+		{"two fixed batches", inputs(input("x", "float[2,3]"), input("ids", "int32[4,3]")), Options{},
+			[]string{"int32[4,3]", "batch size of 2"}},
 		{"nothing to read", inputs(x), Options{Fill: map[string]float64{"x": 0}}, []string{"no input that is read"}},
-		{"a fill of no input", inputs(x), Options{Fill: map[string]float64{"y": 0}}, []string{`fill "y"`, `the inputs are "x"`}},
+		{"a fill of no input", inputs(x), Options{Fill: map[string]float64{"y": 0}},
+			[]string{`fill "y"`, `the inputs are "x"`}},
 		{"std of zero", inputs(x), Options{Std: []float64{0}}, []string{"std must not be 0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

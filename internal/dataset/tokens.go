@@ -20,9 +20,11 @@ func windows(a *array, ids Input, o Options) (*array, error) {
 		size = dims[1].N
 	}
 	if a.n < size {
-		return nil, fmt.Errorf("%s: %d tokens are fewer than the %d of a sample; set the size of the axis with --dim", a.row().Name, a.n, size)
+		return nil, fmt.Errorf("%s: %d tokens are fewer than the %d of a sample; set the size of the axis with --dim",
+			a.row().Name, a.n, size)
 	}
-	return &array{from: a.from, name: a.name, elem: a.elem, n: a.n / size, shape: []int64{size}, off: a.off, stride: size * a.elem.size}, nil
+	return &array{from: a.from, name: a.name, elem: a.elem, n: a.n / size, shape: []int64{size}, off: a.off,
+		stride: size * a.elem.size}, nil
 }
 
 // asTokens are samples of a stream of token ids, if the model is a language model and the file is one; else s.

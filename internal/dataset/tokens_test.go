@@ -23,7 +23,8 @@ func TestTokenFilesAreCutIntoSamples(t *testing.T) {
 		short = binary.LittleEndian.AppendUint16(short, uint16(1000+i))
 		wide = binary.LittleEndian.AppendUint32(wide, 1000+i)
 	}
-	files := map[string][]byte{"short.bin": short, "wide.bin": wide, "short.npy": append(NPYHeader("<u2", []int64{count}), short...), "wide.npy": append(NPYHeader("<u4", []int64{count}), wide...)}
+	files := map[string][]byte{"short.bin": short, "wide.bin": wide, "short.npy": append(NPYHeader("<u2", []int64{count}),
+		short...), "wide.npy": append(NPYHeader("<u4", []int64{count}), wide...)}
 	for name, content := range files {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, content, 0o666); err != nil {
@@ -51,19 +52,22 @@ func TestTokenFilesAreCutIntoSamples(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := Open(path, tokenInput(ir.Dim{N: 14}), nil, Options{}); err == nil || !strings.Contains(err.Error(), "13 tokens are fewer than the 14 of a sample") {
+		if _, err := Open(path, tokenInput(ir.Dim{N: 14}), nil, Options{}); err == nil ||
+			!strings.Contains(err.Error(), "13 tokens are fewer than the 14 of a sample") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
 func TestTextsAndOddTokenFilesAreErrors(t *testing.T) {
-	for name, want := range map[string]string{"a.txt": "texts are not tokenized", "a.bin": "3 bytes are no tokens of 16 or 32 bits"} {
+	for name, want := range map[string]string{"a.txt": "texts are not tokenized",
+		"a.bin": "3 bytes are no tokens of 16 or 32 bits"} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte("abc"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path, tokenInput(ir.Dim{N: 5}), nil, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(path, tokenInput(ir.Dim{N: 5}), nil, Options{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

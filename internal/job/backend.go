@@ -34,7 +34,8 @@ func (b Backend) String() string {
 
 // Open creates a session of f that can also return the values named in keep. done closes it. A panic is a bug of the
 // engine, not an error of the model.
-func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engine.Session, done func() error, err error) {
+func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engine.Session,
+	done func() error, err error) {
 	defer bugs(&err)
 	if b.Embedded() {
 		e, err := b.Cache.Open(ctx, f, engine.Options{Workers: b.Workers, Limits: b.Limits, Keep: keep})
@@ -47,7 +48,8 @@ func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engin
 		return nil, nil, &unrunnable{fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", f.Path)}
 	}
 	if remote.Is(f.Path) {
-		return nil, nil, &remote.PathError{Path: f.Path, Err: errors.New("ONNX Runtime reads files on disk: download it first")}
+		return nil, nil, &remote.PathError{Path: f.Path,
+			Err: errors.New("ONNX Runtime reads files on disk: download it first")}
 	}
 	o, err := ort.Open(b.Library, f.Path, ort.Options{Threads: b.Workers})
 	if err != nil {

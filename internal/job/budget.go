@@ -61,8 +61,8 @@ type verificationSetting struct {
 	with   func(workers int) (int64, error)
 }
 
-// within returns the verification that fits into the rest of a memory budget: with smaller batches, without layers, and with fewer worker
-// threads. Only the number of the latter depends on v's.
+// within returns the verification that fits into the rest of a memory budget: with smaller batches, without layers,
+// and with fewer worker threads. Only the number of the latter depends on v's.
 func (v Verification) within(ctx context.Context, a, b *onnx.File, budget int64) (Verification, error) {
 	all, err := v.settings(ctx, a, b)
 	if err != nil || len(all) == 0 {
@@ -125,11 +125,13 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 	return all, nil
 }
 
-// prepacked bounds the memory of constants that operators prepack: of the 9 weights of a 3×3 kernel Winograd's transform makes 16.
+// prepacked bounds the memory of constants that operators prepack: of the 9 weights of a 3×3 kernel Winograd's
+// transform makes 16.
 func prepacked(constants int64) int64 { return constants * 16 / 9 }
 
 // memoryOf is the memory of both sessions, with that of the data.
-func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[string]ir.Spec, o engine.Options, set *dataset.Set) (int64, error) {
+func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[string]ir.Spec, o engine.Options,
+	set *dataset.Set) (int64, error) {
 	first, err := v.planWith(ctx, a, in, o)
 	if err != nil {
 		return 0, err
@@ -139,7 +141,8 @@ func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[strin
 		return 0, err
 	}
 	outputs := first.outputs + second.outputs
-	arrays := prepacked(first.constants+second.constants) + first.arena + second.arena + outputs + 2*set.BatchBytes(v.Data.Batch) + set.Resident()
+	arrays := prepacked(first.constants+second.constants) + first.arena + second.arena + outputs +
+		2*set.BatchBytes(v.Data.Batch) + set.Resident()
 	if o.Keep != nil {
 		arrays += min(verify.EarlyBytes, first.computed)
 	}

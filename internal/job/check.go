@@ -18,8 +18,8 @@ import (
 // errRejected stops an output from being saved under its path: a gate on verification did not hold.
 var errRejected = errors.New("a gate did not hold")
 
-// check verifies the output before it is published, and evaluates the gates that were not evaluated on the plan: those on the verification, and
-// for a packed output all.
+// check verifies the output before it is published, and evaluates the gates that were not evaluated on the plan:
+// those on the verification, and for a packed output all.
 func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []report.File) error {
 	if err := r.checkWritten(ctx, p, out.Model, nil); err != nil {
 		return err
@@ -41,7 +41,8 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []
 	return err
 }
 
-// checkWritten checks that the weights in the output are what was written for them, those that mine reports if it is not nil, and notes what that finds.
+// checkWritten checks that the weights in the output are what was written for them, those that mine reports if it
+// is not nil, and notes what that finds.
 func (r *run) checkWritten(ctx context.Context, p *onnx.Plan, out *ir.Model, mine func(*ir.Tensor) bool) error {
 	in := report.Input{Result: report.Model{IR: out}, Rows: r.rows, Eval: r.eval, Workers: r.Workers, Mine: mine}
 	if p.Size() >= resumable || r.Divided {
@@ -89,8 +90,8 @@ func WithoutFolders(text string, paths ...string) string {
 	return text
 }
 
-// A ValuesError is a result that fails on samples on which the source runs since it computes other values, such as an index beyond an axis. That is no
-// fault of the program, nor of the source.
+// A ValuesError is a result that fails on samples on which the source runs since it computes other values, such as
+// an index beyond an axis. That is no fault of the program, nor of the source.
 type ValuesError struct{ Err error }
 
 // Error names the node.
@@ -99,15 +100,17 @@ func (e *ValuesError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the run.
 func (e *ValuesError) Unwrap() error { return e.Err }
 
-// ofValues reports whether what a model computes is the cause of an error of its run: an index or size, or the number of iterations.
+// ofValues reports whether what a model computes is the cause of an error of its run: an index or size, or the
+// number of iterations.
 func ofValues(err error) bool {
 	var values *engine.ValuesError
 	var steps *engine.StepError
 	return (errors.As(err, &values) || errors.As(err, &steps)) && !errors.As(err, new(*ir.Bug))
 }
 
-// classify separates errors of the output, which it returns, from reasons to skip verification, unless that is required: a source that cannot be run is
-// no fault of the output, and gates that need a run do not hold then. An output is broken if it fails where the source runs.
+// classify separates errors of the output, which it returns, from reasons to skip verification, unless that is
+// required: a source that cannot be run is no fault of the output, and gates that need a run do not hold then. An
+// output is broken if it fails where the source runs.
 func (v Verification) classify(ctx context.Context, r *verification.Result, err error) (*verification.Result, error) {
 	var side *verify.SideError
 	var missing *engine.Unsupported

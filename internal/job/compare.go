@@ -16,7 +16,8 @@ import (
 // unknown; tensors are matched by name.
 func Compare(ctx context.Context, o Options) (_ *Result, err error) {
 	o.defaults()
-	r := &run{Options: &o, observe: report.Observe(o.Workers), eval: ir.NewEval(""), set: &atomicfile.Set{Sync: true}, path: compared(o.Input, o.Output)}
+	r := &run{Options: &o, observe: report.Observe(o.Workers), eval: ir.NewEval(""), set: &atomicfile.Set{Sync: true},
+		path: compared(o.Input, o.Output)}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if r.source, err = onnx.OpenContext(ctx, o.Input); err != nil {
 		return nil, withPath(o.Input, err)

@@ -13,7 +13,8 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// A report on two files has the errors and the sparsity of weights that constant expressions compute, which are those of the run that wrote the second one.
+// A report on two files has the errors and the sparsity of weights that constant expressions compute, which are
+// those of the run that wrote the second one.
 func TestAComparisonMeasuresWhatTheRunMeasured(t *testing.T) {
 	in := take(t, "mlp.onnx")
 	pruned := options(in, step(t, prune.L1{}.Method(), "-amount=0.9"))
@@ -67,7 +68,8 @@ func TestAComparisonHoldsTheMemoryLimit(t *testing.T) {
 	o.Output = filepath.Join(filepath.Dir(in), "out.onnx")
 	run(t, o)
 	for limit, want := range map[int64]bool{64 << 10: false, 64 << 20: true} {
-		c, err := job.Compare(t.Context(), job.Options{Input: o.Input, Output: o.Output, Workers: 2, Limits: memory.Limits{Memory: limit}})
+		c, err := job.Compare(t.Context(), job.Options{Input: o.Input, Output: o.Output, Workers: 2,
+			Limits: memory.Limits{Memory: limit}})
 		if err != nil {
 			t.Fatal(err)
 		}

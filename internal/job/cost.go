@@ -64,7 +64,8 @@ func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Sp
 }
 
 // planWith plans a run with other options.
-func (v Verification) planWith(ctx context.Context, m *ir.Model, in map[string]ir.Spec, o engine.Options) (p plan, err error) {
+func (v Verification) planWith(ctx context.Context, m *ir.Model, in map[string]ir.Spec,
+	o engine.Options) (p plan, err error) {
 	defer bugs(&err)
 	o.Limits, o.PlanOnly = v.Backend.Limits, true
 	e, err := engine.Open(ctx, m, o)

@@ -13,8 +13,9 @@ import (
 
 // Data selects the samples that a model is run on.
 type Data struct {
-	Path    string          // path for dataset.Open; empty for random inputs
-	Classes *Data           // training or calibration data: the classes of both are numbered together; nil for classes of its own
+	Path string // path for dataset.Open; empty for random inputs
+	// training or calibration data: the classes of both are numbered together; nil for classes of its own
+	Classes *Data
 	Options dataset.Options // of data sets; Fill and Dims also of random inputs
 	Seed    uint64          // of random inputs
 	Samples int             // number of random samples; 0 for a number that costs little time
@@ -24,8 +25,8 @@ type Data struct {
 // Generated reports whether the inputs are random.
 func (d Data) Generated() bool { return d.Path == "" }
 
-// Open opens the data for m, or generates the given number of random samples: integers are within the range of the tables
-// that they index.
+// Open opens the data for m, or generates the given number of random samples: integers are within the range of the
+// tables that they index.
 func (d Data) Open(m *ir.Model, samples int) (*dataset.Set, error) {
 	inputs := dataset.Inputs(m.Graph)
 	if d.Generated() {
@@ -46,8 +47,8 @@ func (v Verification) data() Data {
 	return d
 }
 
-// classes are the names of the classes in the order of their numbers, nil for those of the data itself. added reports whether some are not in the
-// training data.
+// classes are the names of the classes in the order of their numbers, nil for those of the data itself. added
+// reports whether some are not in the training data.
 func (d Data) classes() (names []string, added bool, err error) {
 	if d.Classes == nil || d.Options.Classes != nil {
 		return d.Options.Classes, false, nil
@@ -67,8 +68,8 @@ func (d Data) classes() (names []string, added bool, err error) {
 	return union, len(union) > len(training), nil
 }
 
-// numberClasses numbers the classes of the training data and of the test data together, in the options of verification and of the steps, whose recipe
-// has them where they do not follow from the training data.
+// numberClasses numbers the classes of the training data and of the test data together, in the options of
+// verification and of the steps, whose recipe has them where they do not follow from the training data.
 func (o *Options) numberClasses() error {
 	if o.Verify == nil || o.Verify.Data.Classes == nil {
 		return nil
@@ -80,7 +81,8 @@ func (o *Options) numberClasses() error {
 	}
 	if added {
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.Contains(name, ",") }); i >= 0 {
-			return fmt.Errorf("%s has classes that %s lacks, and the class %q has a comma in its name; rename it", v.Data.Path, v.Data.Classes.Path, names[i])
+			return fmt.Errorf("%s has classes that %s lacks, and the class %q has a comma in its name; rename it", v.Data.Path,
+				v.Data.Classes.Path, names[i])
 		}
 		o.Steps = slices.Clone(o.Steps)
 		for i, s := range o.Steps {

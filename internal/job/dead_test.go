@@ -33,7 +33,8 @@ func withDeadColumns(t *testing.T, bias []float32) string {
 	x := m.Graph.NewValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 4}, {N: k}}}
 	m.Graph.Inputs = append(m.Graph.Inputs, x)
-	y := m.Graph.Insert(nil, "Gemm", []*ir.Value{x, m.Graph.AddConst("w", quanttest.TensorOf(ir.Float, []int64{k, n}, w)), m.Graph.AddConst("b", quanttest.TensorOf(ir.Float, []int64{n}, bias))})
+	y := m.Graph.Insert(nil, "Gemm", []*ir.Value{x, m.Graph.AddConst("w", quanttest.TensorOf(ir.Float, []int64{k, n}, w)),
+		m.Graph.AddConst("b", quanttest.TensorOf(ir.Float, []int64{n}, bias))})
 	y.Type = &ir.Type{Elem: ir.Float}
 	m.Graph.AddOutput(y)
 	path := filepath.Join(t.TempDir(), "dead.onnx")
@@ -43,9 +44,11 @@ func withDeadColumns(t *testing.T, bias []float32) string {
 	return path
 }
 
-// The note on a weight counts the channels, or blocks of 32 of its 64 rows, that are stored as zeros although they are none.
+// The note on a weight counts the channels, or blocks of 32 of its 64 rows, that are stored as zeros although they
+// are none.
 func TestDeadChannelsAreNoted(t *testing.T) {
-	for m, want := range map[string]string{"weight-int8": "1 of 16", "dynamic-int8": "1 of 16", "static-int8": "1 of 16", "float8": "1 of 16", "weight-int4": "2 of 32"} {
+	for m, want := range map[string]string{"weight-int8": "1 of 16", "dynamic-int8": "1 of 16", "static-int8": "1 of 16",
+		"float8": "1 of 16", "weight-int4": "2 of 32"} {
 		r := run(t, options(withDeadColumns(t, make([]float32, 16)), step(t, method(t, m))))
 		for _, w := range r.Report.Weights {
 			i := slices.IndexFunc(w.Notes, func(n report.Note) bool { return n.Code == pass.DeadChannels })

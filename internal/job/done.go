@@ -13,9 +13,10 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// Done returns the result of an earlier run of the same request: the source, o.Request and the version of the program are those of the report next to
-// the output, and the files are those that the report names. Otherwise it returns nil and what is different, "" if there is no report. An error is one of reading, or a source
-// that is not valid. The source is read, unless o.Known has its files or o.Same is true.
+// Done returns the result of an earlier run of the same request: the source, o.Request and the version of the
+// program are those of the report next to the output, and the files are those that the report names. Otherwise it
+// returns nil and what is different, "" if there is no report. An error is one of reading, or a source that is not
+// valid. The source is read, unless o.Known has its files or o.Same is true.
 func Done(ctx context.Context, o Options) (_ *Result, different string, err error) {
 	o.defaults()
 	if err := o.paths(); err != nil {
@@ -91,9 +92,11 @@ func (o *Options) compresses(ctx context.Context, rep *report.Report) (bool, err
 	return err == nil, err
 }
 
-// sameObjects reports whether the model at a URL has these files. Those whose digests were stored with them are not read.
+// sameObjects reports whether the model at a URL has these files. Those whose digests were stored with them are not
+// read.
 func sameObjects(ctx context.Context, files []report.File, url string) (bool, error) {
-	if len(files) == 0 || len(files) > 1 && files[0].Name != remote.Base(url) { // names are part of the digest of several files
+	// names are part of the digest of several files
+	if len(files) == 0 || len(files) > 1 && files[0].Name != remote.Base(url) {
 		return false, nil
 	}
 	for i, f := range files {

@@ -19,14 +19,15 @@ type expressions struct {
 	one     sync.Mutex // held by the weight that is computed, so that memory is that of one
 }
 
-// An expression holds this number of copies of its weight at once (parts, results of nodes and the weight), and scratch bytes of its operators.
+// An expression holds this number of copies of its weight at once (parts, results of nodes and the weight), and
+// scratch bytes of its operators.
 const (
 	copies  = 6
 	scratch = 1 << 20
 )
 
-// of is the value of v, of the type as, computed when it is read; nil for operators that the engine does not have, and for weights that do not fit into the
-// memory limit.
+// of is the value of v, of the type as, computed when it is read; nil for operators that the engine does not have,
+// and for weights that do not fit into the memory limit.
 func (e *expressions) of(v *ir.Value, as ir.Spec) *ir.Tensor {
 	work := copies * as.Bytes()
 	if as.DType == ir.Undefined || work+scratch > e.limits.Resolved().Memory {
@@ -43,29 +44,31 @@ func (e *expressions) of(v *ir.Value, as ir.Spec) *ir.Tensor {
 	if plan.Close() != nil {
 		return nil
 	}
-	r := &ir.Recipe{Name: "constant expression", Out: []ir.Spec{as}, Work: work, Run: func(ctx context.Context, _ []io.ReaderAt, out []io.Writer) error {
-		e.one.Lock()
-		defer e.one.Unlock()
-		s, err := engine.Open(ctx, m, engine.Options{Workers: e.workers, Limits: e.limits})
-		if err != nil {
+	r := &ir.Recipe{Name: "constant expression", Out: []ir.Spec{as}, Work: work,
+		Run: func(ctx context.Context, _ []io.ReaderAt, out []io.Writer) error {
+			e.one.Lock()
+			defer e.one.Unlock()
+			s, err := engine.Open(ctx, m, engine.Options{Workers: e.workers, Limits: e.limits})
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			got, err := s.Run(ctx, nil, nil)
+			if err != nil {
+				return err
+			}
+			a := got[m.Graph.Outputs[0].Name]
+			if a == nil || a.DType != as.DType || !slices.Equal(a.Shape, as.Shape) {
+				return fmt.Errorf("the constant expression of %q is %s, not %s", as.Name, a, as)
+			}
+			_, err = out[0].Write(a.Data)
 			return err
-		}
-		defer s.Close()
-		got, err := s.Run(ctx, nil, nil)
-		if err != nil {
-			return err
-		}
-		a := got[m.Graph.Outputs[0].Name]
-		if a == nil || a.DType != as.DType || !slices.Equal(a.Shape, as.Shape) {
-			return fmt.Errorf("the constant expression of %q is %s, not %s", as.Name, a, as)
-		}
-		_, err = out[0].Write(a.Data)
-		return err
-	}}
+		}}
 	return r.Derive()[0]
 }
 
-// expressionModel is a model without inputs whose output is v, a value that constants alone determine; false if a node has graphs or calls a function.
+// expressionModel is a model without inputs whose output is v, a value that constants alone determine; false if a
+// node has graphs or calls a function.
 func expressionModel(v *ir.Value, as ir.Spec) (*ir.Model, bool) {
 	source := v.Graph().Model()
 	m := ir.NewModel()
@@ -74,7 +77,8 @@ func expressionModel(v *ir.Value, as ir.Spec) (*ir.Model, bool) {
 		m.Opsets = f.Opsets
 	}
 	made := map[*ir.Value]*ir.Value{}
-	// A node follows its inputs: it is visited again once these are made. Expressions may be as long as the graph, so that this does not recurse.
+	// A node follows its inputs: it is visited again once these are made. Expressions may be as long as the graph, so
+	// that this does not recurse.
 	for pending := []*ir.Value{v}; len(pending) > 0; {
 		at := pending[len(pending)-1]
 		if made[at] != nil {

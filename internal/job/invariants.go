@@ -12,7 +12,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// hold checks that the report on the written files has what the one on their plan states, and a row for each weight of the source.
+// hold checks that the report on the written files has what the one on their plan states, and a row for each weight
+// of the source.
 func (r *run) hold(ctx context.Context, p *onnx.Plan, written *report.Report) error {
 	if !invariants.Enabled || packed(r.path) {
 		return nil
@@ -27,7 +28,8 @@ func (r *run) hold(ctx context.Context, p *onnx.Plan, written *report.Report) er
 	return nil
 }
 
-// broken describes the first difference between a plan and its result, or a weight without a row; empty if there is none.
+// broken describes the first difference between a plan and its result, or a weight without a row; empty if there is
+// none.
 func broken(plan, written *report.Report, weights []*ir.Value) string {
 	if plan.Totals.FileBytes != written.Totals.FileBytes {
 		return fmt.Sprintf("files of %v bytes, planned %v", written.Totals.FileBytes, plan.Totals.FileBytes)
@@ -36,7 +38,8 @@ func broken(plan, written *report.Report, weights []*ir.Value) string {
 		return fmt.Sprintf("tensors of %v bytes, planned %v", written.Totals.TensorBytes, plan.Totals.TensorBytes)
 	}
 	if !slices.EqualFunc(plan.Weights, written.Weights, func(a, b report.Weight) bool {
-		return a.Tensor == b.Tensor && a.Scope == b.Scope && a.Changed == b.Changed && a.Bytes == b.Bytes && slices.Equal(a.Forms, b.Forms)
+		return a.Tensor == b.Tensor && a.Scope == b.Scope && a.Changed == b.Changed && a.Bytes == b.Bytes &&
+			slices.Equal(a.Forms, b.Forms)
 	}) {
 		return "the weights of the plan are not those of the result"
 	}
@@ -55,7 +58,8 @@ func broken(plan, written *report.Report, weights []*ir.Value) string {
 // A place identifies a weight in a report.
 type place struct{ scope, tensor string }
 
-// hasRow reports whether v has a row, or all that is computed from it has one, as parts of a weight in a sparse form that became dense do.
+// hasRow reports whether v has a row, or all that is computed from it has one, as parts of a weight in a sparse
+// form that became dense do.
 func hasRow(v *ir.Value, rows map[place]bool) bool {
 	seen := map[*ir.Value]bool{}
 	for pending := []*ir.Value{v}; len(pending) > 0; {

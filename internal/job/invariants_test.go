@@ -12,7 +12,8 @@ func TestBrokenInvariants(t *testing.T) {
 	m := ir.NewModel()
 	w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{2}}})
 	made := func(change func(*report.Report)) *report.Report {
-		r := &report.Report{Weights: []report.Weight{{Tensor: "w", Forms: []string{"float16"}, Bytes: report.Change{Before: 8, After: 4}}}}
+		r := &report.Report{Weights: []report.Weight{{Tensor: "w", Forms: []string{"float16"},
+			Bytes: report.Change{Before: 8, After: 4}}}}
 		change(r)
 		return r
 	}
@@ -24,8 +25,12 @@ func TestBrokenInvariants(t *testing.T) {
 		"nothing": {same, ""},
 		"file":    {func(r *report.Report) { r.Totals.FileBytes.After = 3 }, "files of {0 3} bytes, planned {0 0}"},
 		"tensors": {func(r *report.Report) { r.Totals.TensorBytes.After = 3 }, "tensors of {0 3} bytes, planned {0 0}"},
-		"form":    {func(r *report.Report) { r.Weights[0].Forms = nil }, "the weights of the plan are not those of the result"},
-		"weight":  {func(r *report.Report) { r.Weights[0].Bytes.After = 2 }, "the weights of the plan are not those of the result"},
+		"form": {func(r *report.Report) {
+			r.Weights[0].Forms = nil
+		}, "the weights of the plan are not those of the result"},
+		"weight": {func(r *report.Report) {
+			r.Weights[0].Bytes.After = 2
+		}, "the weights of the plan are not those of the result"},
 	} {
 		if got := broken(made(same), made(c.change), []*ir.Value{w}); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -41,7 +46,8 @@ func TestBrokenInvariants(t *testing.T) {
 	if got := broken(made(other), made(other), []*ir.Value{w}); got != `weight "w" has no row` {
 		t.Error(got)
 	}
-	// Parts of a sparse form that became dense are in the row of the weight that was computed from them, if nothing else reads them.
+	// Parts of a sparse form that became dense are in the row of the weight that was computed from them, if nothing
+	// else reads them.
 	dense := m.Graph.Insert(nil, "Identity", []*ir.Value{w})
 	dense.Name = "dense"
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Relu", []*ir.Value{dense}))

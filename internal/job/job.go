@@ -25,11 +25,12 @@ import (
 type Options struct {
 	Input  string                     // path of the model; its name in messages if Source is set
 	Source func() (*onnx.File, error) // opens a model that is not a file on disk; may be nil, and is called several times
-	Known  []report.File              // files with digests among which those of the model are, for Done; nil if they are not known
-	Same   Same                       // for Done; may be nil
-	Output string                     // empty for Name.Label.onnx next to the input
-	Folder []string                   // the models of this call, if the files next to the model are copied with it; nil if not
-	Label  string                     // the method's or recipe's name, part of default file names
+	// files with digests among which those of the model are, for Done; nil if they are not known
+	Known  []report.File
+	Same   Same     // for Done; may be nil
+	Output string   // empty for Name.Label.onnx next to the input
+	Folder []string // the models of this call, if the files next to the model are copied with it; nil if not
+	Label  string   // the method's or recipe's name, part of default file names
 	Steps  []pass.Options
 	Recipe *report.Recipe // recorded for the steps; nil for that of the steps, with the digests of their inputs
 
@@ -91,7 +92,8 @@ type Result struct {
 	Done      bool  // an earlier run made it, see Done
 }
 
-// Unchanged is the error of a result that must change and does not: the steps support none of the weights, or do not make the file smaller.
+// Unchanged is the error of a result that must change and does not: the steps support none of the weights, or do
+// not make the file smaller.
 type Unchanged struct {
 	Input string
 	Steps []pass.Options
@@ -103,11 +105,12 @@ func (e *Unchanged) Error() string {
 	for _, s := range e.Steps {
 		names = append(names, s.Method().Name)
 	}
-	return fmt.Sprintf("%s: %s changes none of the weights, or makes the file no smaller", e.Input, strings.Join(names, " and "))
+	return fmt.Sprintf("%s: %s changes none of the weights, or makes the file no smaller", e.Input,
+		strings.Join(names, " and "))
 }
 
-// Run compresses a model. After an error there is no output, and existing files are unchanged. A gate that does not hold is not an error: the output is
-// saved as NAME.rejected.onnx.
+// Run compresses a model. After an error there is no output, and existing files are unchanged. A gate that does not
+// hold is not an error: the output is saved as NAME.rejected.onnx.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	o.defaults()
 	if err := o.paths(); err != nil {
@@ -232,8 +235,8 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 	if err := r.guard(plan); err != nil {
 		return nil, err
 	}
-	// Gates on files are evaluated on the plan, so that a result that they reject is written once, under its other name. The
-	// size of a packed file is known only when it is written.
+	// Gates on files are evaluated on the plan, so that a result that they reject is written once, under its other
+	// name. The size of a packed file is known only when it is written.
 	if o.DryRun || len(o.Gates) > 0 && !packed(o.Output) {
 		planned, err := r.evaluate(ctx, plan, planned(plan, r.path))
 		if err != nil || o.DryRun {
@@ -336,8 +339,11 @@ func (r *run) writeFile(path string, content []byte) error {
 
 func (r *run) passes(ctx context.Context, precheck bool, left map[string]pass.Reason) (err error) {
 	env := pass.Environment{
-		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, Unfit: left, KeepIR: r.KeepIR, DryRun: r.DryRun, Searched: r.Search != nil,
-		Source: r.source.Model, Journal: r.Journal, Open: func(path string) (*ir.Model, error) { return r.other(ctx, path) }, WriteFile: r.writeFile, Alone: r.Alone, Minimum: r.minimum, Trained: r.progress,
+		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, Unfit: left, KeepIR: r.KeepIR,
+		DryRun: r.DryRun, Searched: r.Search != nil,
+		Source: r.source.Model, Journal: r.Journal, Open: func(path string) (*ir.Model, error) {
+			return r.other(ctx, path)
+		}, WriteFile: r.writeFile, Alone: r.Alone, Minimum: r.minimum, Trained: r.progress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {
@@ -370,11 +376,13 @@ func (r *run) environment() *report.Environment {
 	return e
 }
 
-// layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller, the source is
-// copied, without its metadata if that is to be stripped. A target that does not load its IR version takes the larger file.
+// layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller,
+// the source is copied, without its metadata if that is to be stripped. A target that does not load its IR version
+// takes the larger file.
 func (r *run) layout() *onnx.Plan {
 	name := modelName(r.path)
-	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip, DataSuffix: r.DataSuffix, DataFiles: r.DataFiles}
+	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip, DataSuffix: r.DataSuffix,
+		DataFiles: r.DataFiles}
 	unchanged := r.source.Same(name)
 	if r.source.External() || r.DataFiles > 0 || r.Strip && r.source.Metadata() > 0 {
 		unchanged = onnx.Layout(r.source.Model, name, o)
@@ -400,8 +408,8 @@ func (r *run) shrinks() bool {
 	return false
 }
 
-// revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved. Rows of tensors that those made go: they are
-// in no model, and the weights that they were made of have rows.
+// revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved. Rows of
+// tensors that those made go: they are in no model, and the weights that they were made of have rows.
 func (r *run) revert(size, unchanged int64) {
 	r.changed, r.layers, r.config = false, nil, nil
 	own, made := map[*ir.Tensor]bool{}, map[*ir.Tensor]bool{}

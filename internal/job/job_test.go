@@ -51,7 +51,8 @@ func step(t *testing.T, m *pass.Method, flags ...string) pass.Options {
 }
 
 func options(input string, steps ...pass.Options) job.Options {
-	return job.Options{Input: input, Label: "small", Steps: steps, Version: "test", Workers: 2, Memory: 64 << 20, Digest: true}
+	return job.Options{Input: input, Label: "small", Steps: steps, Version: "test", Workers: 2,
+		Memory: 64 << 20, Digest: true}
 }
 
 func run(t *testing.T, o job.Options) *job.Result {
@@ -92,7 +93,8 @@ func TestOutputReportAndProvenanceMatch(t *testing.T) {
 	o := options(in, step(t, quantize.DynamicInt8{}.Method()))
 	o.Reports = []string{"json", "md", "html"}
 	r := run(t, o)
-	want := []string{"mlp.onnx", "mlp.small.environment.json", "mlp.small.onnx", "mlp.small.report.html", "mlp.small.report.json", "mlp.small.report.md"}
+	want := []string{"mlp.onnx", "mlp.small.environment.json", "mlp.small.onnx", "mlp.small.report.html",
+		"mlp.small.report.json", "mlp.small.report.md"}
 	if got := files(t, in); !slices.Equal(got, want) {
 		t.Fatalf("files %v, want %v", got, want)
 	}
@@ -147,7 +149,8 @@ func TestRecipeInTheReportReproducesTheBytes(t *testing.T) {
 
 func TestWeightsThatCannotBeTakenAreSkipped(t *testing.T) {
 	in := take(t, "nonfinite.onnx")
-	for _, m := range []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.WeightInt8{}.Method(), quantize.Float16{}.Method(), prune.L1{}.Method(), prune.Random{}.Method()} {
+	for _, m := range []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.WeightInt8{}.Method(),
+		quantize.Float16{}.Method(), prune.L1{}.Method(), prune.Random{}.Method()} {
 		t.Run(m.Name, func(t *testing.T) {
 			o := options(in, step(t, m))
 			o.Label = m.Name
@@ -172,8 +175,8 @@ func TestNothingLargerIsWritten(t *testing.T) {
 	}
 }
 
-// A result with smaller weights is not written either if nodes and metadata make the file larger than the source: the source is
-// copied, and the ledger has the reason.
+// A result with smaller weights is not written either if nodes and metadata make the file larger than the source:
+// the source is copied, and the ledger has the reason.
 func TestFileThatWouldGrowIsTheSource(t *testing.T) {
 	copies := 0
 	const smallest, largest = 8, 20
@@ -181,7 +184,9 @@ func TestFileThatWouldGrowIsTheSource(t *testing.T) {
 		in := product(t, n)
 		r := run(t, options(in, step(t, quantize.Float16{}.Method())))
 		isCopy := digest(t, r.Output) == digest(t, in)
-		reverted := slices.ContainsFunc(r.Report.Ledger, func(row report.Row) bool { return row.Reason.Code == pass.FileLarger })
+		reverted := slices.ContainsFunc(r.Report.Ledger, func(row report.Row) bool {
+			return row.Reason.Code == pass.FileLarger
+		})
 		if isCopy != reverted {
 			t.Errorf("%d×%d: the output is the source: %v, file-larger in the ledger: %v", n, n, isCopy, reverted)
 		}
@@ -220,7 +225,8 @@ func product(t *testing.T, n int64) string {
 	x := g.AddValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 1}, {N: n}}}
 	g.Inputs = []*ir.Value{x}
-	w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n, n}}, Source: ir.Mem(bytes.Repeat([]byte{0, 0, 128, 63}, int(n*n)))})
+	w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{n, n}},
+		Source: ir.Mem(bytes.Repeat([]byte{0, 0, 128, 63}, int(n*n)))})
 	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{x, w}))
 	path := filepath.Join(t.TempDir(), "product.onnx")
 	if _, err := onnx.Save(context.Background(), m, path, onnx.SaveOptions{}); err != nil {
@@ -234,7 +240,8 @@ func TestAGateThatDoesNotHoldRejects(t *testing.T) {
 	o := options(in, step(t, quantize.DynamicInt8{}.Method()))
 	o.Gates = []report.Limit{{Name: "min-ratio", Bound: 10}}
 	r := run(t, o)
-	if got, want := files(t, in), []string{"mlp.onnx", "mlp.small.rejected.onnx"}; !slices.Equal(got, want) || !r.Rejected {
+	if got, want := files(t, in), []string{"mlp.onnx", "mlp.small.rejected.onnx"}; !slices.Equal(got, want) ||
+		!r.Rejected {
 		t.Errorf("files %v, rejected %v; want %v", got, r.Rejected, want)
 	}
 }

@@ -23,7 +23,8 @@ import (
 // ordinaryElements is the name of elements that every method takes.
 const ordinaryElements = "normal"
 
-// hostileElements are elements of weights that encodings and calibration cannot represent, or only barely, and ordinary ones, by name.
+// hostileElements are elements of weights that encodings and calibration cannot represent, or only barely, and
+// ordinary ones, by name.
 func hostileElements(n int) map[string][]float32 {
 	r := rand.New(rand.NewPCG(7, 7))
 	all := map[string][]float32{}
@@ -49,7 +50,8 @@ func hostileElements(n int) map[string][]float32 {
 	return all
 }
 
-// hostile writes a model with layers side by side, the weight or the bias of each with other elements, and a product after some.
+// hostile writes a model with layers side by side, the weight or the bias of each with other elements, and a
+// product after some.
 func hostile(t *testing.T, dt ir.DType) (path string, weights []string) {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
@@ -107,14 +109,19 @@ func hostile(t *testing.T, dt ir.DType) (path string, weights []string) {
 	return path, weights
 }
 
-// A weight, or inputs of a layer, that a method can do nothing with are a row with the reason: the run goes on with the others.
+// A weight, or inputs of a layer, that a method can do nothing with are a row with the reason: the run goes on with
+// the others.
 func TestOneWeightEndsNoRun(t *testing.T) {
 	for _, recipe := range []string{
-		"weight-int8", "weight-int8 --asymmetric", "weight-int8 --block 32", "weight-int8 --bias-correction", "dynamic-int8 --embeddings", "dynamic-int8 --bias-correction",
-		"static-int8", "static-int8 --per-tensor", "weight-int4", "weight-int4 --algo gptq", "weight-int4 --algo hqq", "weight-int4 --algo awq", "weight-int4 --search mse", "weight-int2",
-		"float16", "float16 --compute float16", "bfloat16", "float8", "float8 --type e5m2 --per-tensor", "palette", "palette --block 0 --entries 256", "palette --vector 2", "palette --importance samples",
+		"weight-int8", "weight-int8 --asymmetric", "weight-int8 --block 32", "weight-int8 --bias-correction",
+		"dynamic-int8 --embeddings", "dynamic-int8 --bias-correction",
+		"static-int8", "static-int8 --per-tensor", "weight-int4", "weight-int4 --algo gptq", "weight-int4 --algo hqq",
+		"weight-int4 --algo awq", "weight-int4 --search mse", "weight-int2",
+		"float16", "float16 --compute float16", "bfloat16", "float8", "float8 --type e5m2 --per-tensor", "palette",
+		"palette --block 0 --entries 256", "palette --vector 2", "palette --importance samples",
 		"l1", "l1-global", "l1-block", "l2", "random", "nm", "wanda", "sparsegpt", "lowrank",
-		"smooth + dynamic-int8", "smooth --alpha auto + static-int8", "equalize + static-int8 --per-tensor", "l1 + weight-int8", "wanda + weight-int4 --algo gptq", "sparsegpt + weight-int8",
+		"smooth + dynamic-int8", "smooth --alpha auto + static-int8", "equalize + static-int8 --per-tensor",
+		"l1 + weight-int8", "wanda + weight-int4 --algo gptq", "sparsegpt + weight-int8",
 		"l1 + bitmask", "random + csr", "l1 + coo", "nm + palette --vector 2", "l1 + float8 + delta", "l1-block + bsr",
 	} {
 		t.Run(recipe, func(t *testing.T) {
@@ -132,7 +139,8 @@ func TestOneWeightEndsNoRun(t *testing.T) {
 	}
 }
 
-// ordinaryWeightsChanged reports weights without a row, and ordinary ones that no step changed although it changes some.
+// ordinaryWeightsChanged reports weights without a row, and ordinary ones that no step changed although it changes
+// some.
 func ordinaryWeightsChanged(t *testing.T, path string, weights []string, steps []pass.Options, dt ir.DType) {
 	t.Helper()
 	r, err := job.Run(t.Context(), options(path, steps...))
@@ -164,7 +172,9 @@ type refusing struct {
 }
 
 func (refusing) Method() *pass.Method {
-	return &pass.Method{Name: "refusing", Command: "quantize", Stage: pass.Quantize, New: func() pass.Options { return &refusing{} }}
+	return &pass.Method{Name: "refusing", Command: "quantize", Stage: pass.Quantize, New: func() pass.Options {
+		return &refusing{}
+	}}
 }
 
 func (o refusing) Run(_ context.Context, s *pass.Step) error {
@@ -182,12 +192,14 @@ func (o refusing) Run(_ context.Context, s *pass.Step) error {
 			return ir.Copy(ctx, out[0], in[0], before.Bytes())
 		}
 		v.SetConst(r.Derive()[0])
-		s.Ledger.Changed(v, before, pass.Consumers(v), pass.Row{Form: pass.InPlace, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: v.Const}}})
+		s.Ledger.Changed(v, before, pass.Consumers(v),
+			pass.Row{Form: pass.InPlace, After: []pass.Part{{Role: pass.Payload, Value: v, Tensor: v.Const}}})
 	}
 	return nil
 }
 
-// Weights that a method refuses only while they are written are left as they are, however many there are, and count as weights.
+// Weights that a method refuses only while they are written are left as they are, however many there are, and count
+// as weights.
 func TestWeightsThatAreRefusedLate(t *testing.T) {
 	input := take(t, "mlp.onnx")
 	r := run(t, options(input, &refusing{suffix: "weight"}))
@@ -219,7 +231,9 @@ func TestRefusalThatLeavingOutDoesNotHelp(t *testing.T) {
 type stubborn struct{ pass.Selection }
 
 func (stubborn) Method() *pass.Method {
-	return &pass.Method{Name: "stubborn", Command: "quantize", Stage: pass.Quantize, New: func() pass.Options { return &stubborn{} }}
+	return &pass.Method{Name: "stubborn", Command: "quantize", Stage: pass.Quantize, New: func() pass.Options {
+		return &stubborn{}
+	}}
 }
 
 func (stubborn) Run(context.Context, *pass.Step) error {

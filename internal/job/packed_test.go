@@ -56,14 +56,16 @@ func TestOutputIsPackedByItsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.Report.Result.Files, []report.File{{Name: "mlp.mcz", Bytes: st.Size(), SHA256: digest(t, r.Output)}}; !slices.Equal(got, want) {
+	if got, want := r.Report.Result.Files, []report.File{{Name: "mlp.mcz", Bytes: st.Size(),
+		SHA256: digest(t, r.Output)}}; !slices.Equal(got, want) {
 		t.Errorf("the report has %v, want %v", got, want)
 	}
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(in), "mlp.report.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := evidence.Verify(context.Background(), evidence.Folder(filepath.Dir(in)), "mlp.report.json", text, evidence.Limits{AllowRandomInputs: true})
+	found, err := evidence.Verify(context.Background(), evidence.Folder(filepath.Dir(in)), "mlp.report.json", text,
+		evidence.Limits{AllowRandomInputs: true})
 	if err != nil || !found.Matches() {
 		t.Errorf("verify-report: %v %v", found.Mismatches, err)
 	}
@@ -82,7 +84,8 @@ func TestGatesOnPackedOutputs(t *testing.T) {
 		}
 		o.Output = filepath.Join(filepath.Dir(in), "b.mcz")
 		o.Gates[0].Bound = ratio + 0.01
-		if got, want := run(t, o).Rejected, files(t, in); !got || !slices.Equal(want, []string{"b.rejected.mcz", "mlp.mcz", "mlp.onnx"}) {
+		if got, want := run(t, o).Rejected, files(t, in); !got ||
+			!slices.Equal(want, []string{"b.rejected.mcz", "mlp.mcz", "mlp.onnx"}) {
 			t.Errorf("rejected %v, files %v", got, want)
 		}
 	}
@@ -104,7 +107,8 @@ func TestPackedOutputHasExternalData(t *testing.T) {
 	if want := []string{"external.onnx", "external.onnx.data"}; !slices.Equal(names, want) {
 		t.Errorf("parts %v, want %v", names, want)
 	}
-	if got, want := files(t, in), []string{"external.environment.json", "external.mcz", "external.onnx", "external.report.json", "external_a.bin", "external_b.bin"}; !slices.Equal(got, want) {
+	if got, want := files(t, in), []string{"external.environment.json", "external.mcz", "external.onnx",
+		"external.report.json", "external_a.bin", "external_b.bin"}; !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}
 }
@@ -114,7 +118,8 @@ func TestDryRunOfPackedOutputIsRefused(t *testing.T) {
 	o := packedOptions(t, in)
 	o.DryRun = true
 	var wrong *pass.OptionError
-	if _, err := job.Run(context.Background(), o); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "without .mcz") {
+	if _, err := job.Run(context.Background(), o); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "without .mcz") {
 		t.Errorf("error %v", err)
 	}
 }

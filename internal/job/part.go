@@ -25,8 +25,10 @@ func missingOf(err error) (m *onnx.Missing, ok bool) {
 	return m, ok
 }
 
-// part completes the work of a worker, whose data files are written: it checks the weights in them and measures them for the report, and digests its part of the source.
-func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []report.File, missing *onnx.Missing) (_ *Result, err error) {
+// part completes the work of a worker, whose data files are written: it checks the weights in them and measures
+// them for the report, and digests its part of the source.
+func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []report.File,
+	missing *onnx.Missing) (_ *Result, err error) {
 	res := &Result{Input: r.Input}
 	own, mine := map[string]bool{}, r.Journal.Mine(p.Sizes()[1:])
 	for i, path := range p.Paths(path)[1:] {
@@ -47,8 +49,10 @@ func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []rep
 	return res, nil
 }
 
-// measurePart checks and measures the weights of the result that are in own data files. The first worker also measures those that are in none.
-func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own map[string]bool, missing *onnx.Missing) (err error) {
+// measurePart checks and measures the weights of the result that are in own data files. The first worker also
+// measures those that are in none.
+func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own map[string]bool,
+	missing *onnx.Missing) (err error) {
 	out, err := reopen(ctx, r.set, path)
 	if err != nil {
 		return err

@@ -70,7 +70,8 @@ func (r *run) guard(p *onnx.Plan) error {
 	return nil
 }
 
-// reportPath returns the path of a document on the result, of which suffix is the end of the name, and creates its folder.
+// reportPath returns the path of a document on the result, of which suffix is the end of the name, and creates its
+// folder.
 func (r *run) reportPath(suffix string) (string, error) {
 	if r.ReportDir != "" {
 		if err := r.set.MakeDir(r.ReportDir); err != nil {

@@ -22,7 +22,8 @@ type sums struct {
 	err     error
 }
 
-// startSums digests f's parts in the background, or does nothing. A journal divides them between processes; nil for none.
+// startSums digests f's parts in the background, or does nothing. A journal divides them between processes; nil for
+// none.
 func startSums(ctx context.Context, f *onnx.File, on bool, j ir.Journal) *sums {
 	s := &sums{journal: j}
 	if on {
@@ -118,7 +119,8 @@ var noSum = strings.Repeat("0", 2*sha256.Size)
 
 // stamp records a version, the digest of a recipe, and that of the source, which late gives, in the metadata of m.
 func stamp(m *ir.Model, version, recipe string, late func(context.Context) (string, error)) {
-	for _, e := range []ir.Entry{{Key: report.KeyVersion, Value: version}, {Key: report.KeyRecipe, Value: recipe}, {Key: report.KeySource, Value: noSum, Late: late}} {
+	for _, e := range []ir.Entry{{Key: report.KeyVersion, Value: version}, {Key: report.KeyRecipe, Value: recipe},
+		{Key: report.KeySource, Value: noSum, Late: late}} {
 		i := slices.IndexFunc(m.Meta, func(o ir.Entry) bool { return o.Key == e.Key })
 		if i < 0 {
 			m.Meta = append(m.Meta, e)
@@ -128,7 +130,8 @@ func stamp(m *ir.Model, version, recipe string, late func(context.Context) (stri
 	}
 }
 
-// Size is the size in bytes of the files of m as the result of a run of this version that is called name, with its metadata.
+// Size is the size in bytes of the files of m as the result of a run of this version that is called name, with its
+// metadata.
 func Size(m *ir.Model, name string, o onnx.LayoutOptions) int64 {
 	given := m.Meta
 	defer func() { m.Meta = given }()

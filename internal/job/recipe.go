@@ -36,8 +36,8 @@ func (o *Options) recipe(ctx context.Context, steps []pass.Options) (*report.Rec
 	return recorded, err
 }
 
-// addInput adds a path that a step reads. One that cannot be read, such as the name of an array, is no input: a method reports the error if it
-// needs the file.
+// addInput adds a path that a step reads. One that cannot be read, such as the name of an array, is no input: a
+// method reports the error if it needs the file.
 func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, path string) []report.RecipeInput {
 	in := report.RecipeInput{Name: portable(path)}
 	root, paths, err := filesOf(ctx, path)
@@ -50,7 +50,8 @@ func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, pat
 	return append(inputs, in)
 }
 
-// portable is a path as reports have it: relative to the working folder, or the name of a file outside of it; a URL without its query.
+// portable is a path as reports have it: relative to the working folder, or the name of a file outside of it; a URL
+// without its query.
 func portable(path string) string {
 	if remote.Is(path) {
 		return remote.Shown(path)
@@ -61,8 +62,8 @@ func portable(path string) string {
 	return filepath.Base(path)
 }
 
-// inputDigest is the SHA-256, in hexadecimal, of a file that an option of a step names, or of the list of the files of a model or folder
-// as onnx.Combined has it, with names relative to that of the model or to the folder.
+// inputDigest is the SHA-256, in hexadecimal, of a file that an option of a step names, or of the list of the files
+// of a model or folder as onnx.Combined has it, with names relative to that of the model or to the folder.
 func inputDigest(ctx context.Context, path string) (string, error) {
 	root, paths, err := filesOf(ctx, path)
 	if err != nil {

@@ -23,7 +23,8 @@ func recipeOf(t *testing.T, input string, flags ...string) *report.Recipe {
 	return run(t, o).Report.Recipe
 }
 
-// The digest of a recipe depends on the names and the content of its files, not on their folders, nor on files that are written.
+// The digest of a recipe depends on the names and the content of its files, not on their folders, nor on files that
+// are written.
 func TestRecipeDigest(t *testing.T) {
 	in := take(t, "mlp.onnx", "digits_train.npz", "digits_test.npz")
 	dir := filepath.Dir(in)
@@ -42,17 +43,20 @@ func TestRecipeDigest(t *testing.T) {
 		}
 	}
 	sum, _, err := filedigest.File(t.Context(), "digits_train.npz", nil)
-	if inputs := []report.RecipeInput{{Name: "digits_train.npz", SHA256: sum}}; err != nil || !reflect.DeepEqual(want.Inputs, inputs) {
+	if inputs := []report.RecipeInput{{Name: "digits_train.npz", SHA256: sum}}; err != nil ||
+		!reflect.DeepEqual(want.Inputs, inputs) {
 		t.Errorf("got inputs %v, %v, want %v", want.Inputs, err, inputs)
 	}
-	for _, flags := range [][]string{{"--data", "digits_train.npz", "--calibrate", "17"}, {"--data", "digits_test.npz", "--calibrate", "16"}, {"--data", "renamed.npz", "--calibrate", "16"}} {
+	for _, flags := range [][]string{{"--data", "digits_train.npz", "--calibrate", "17"},
+		{"--data", "digits_test.npz", "--calibrate", "16"}, {"--data", "renamed.npz", "--calibrate", "16"}} {
 		if got := recipeOf(t, in, flags...); got.SHA256 == want.SHA256 {
 			t.Errorf("%v: the digest does not change", flags)
 		}
 	}
 }
 
-// Folders are digested by their files, models by all of theirs; files of training that do not affect the result are not in the recipe.
+// Folders are digested by their files, models by all of theirs; files of training that do not affect the result are
+// not in the recipe.
 func TestRecipeOfTraining(t *testing.T) {
 	in := take(t, "mlp.onnx", "external.onnx", "external_a.bin", "external_b.bin")
 	t.Chdir(filepath.Dir(in))
@@ -61,7 +65,8 @@ func TestRecipeOfTraining(t *testing.T) {
 	}
 	recipe := func(flags ...string) *report.Recipe {
 		t.Helper()
-		r, err := job.RecipeOf(step(t, distill.FineTune{}.Method(), append(flags, "--data", "samples", "--teacher", "external.onnx")...))
+		r, err := job.RecipeOf(step(t, distill.FineTune{}.Method(), append(flags, "--data", "samples", "--teacher",
+			"external.onnx")...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,8 +101,10 @@ func TestNoFoldersInReports(t *testing.T) {
 	in := take(t, "mlp.onnx", "digits_train.npz", "digits_test.npz")
 	dir := filepath.Dir(in)
 	data := filepath.Join(dir, "digits_train.npz")
-	o := options(in, step(t, quantize.StaticInt8{}.Method(), "--data", data, "--calibrate", "8", "--save-ranges", filepath.Join(dir, "ranges.json")))
-	o.Reports, o.ReportDir, o.Verify = []string{"json", "md", "html"}, filepath.Join(dir, "reports"), &job.Verification{Data: job.Data{Path: data}, Force: true}
+	o := options(in, step(t, quantize.StaticInt8{}.Method(), "--data", data, "--calibrate", "8", "--save-ranges",
+		filepath.Join(dir, "ranges.json")))
+	o.Reports, o.ReportDir, o.Verify = []string{"json", "md", "html"}, filepath.Join(dir, "reports"),
+		&job.Verification{Data: job.Data{Path: data}, Force: true}
 	r := run(t, o)
 	for _, path := range append(r.Reports, r.Output, filepath.Join(dir, "ranges.json")) {
 		b, err := os.ReadFile(path)

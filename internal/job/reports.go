@@ -17,8 +17,8 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// evaluate reports on the output of the given files and evaluates the gates: those on sizes and coverage, which are known before a
-// payload is read unless the output is packed, and after verification those on its metrics.
+// evaluate reports on the output of the given files and evaluates the gates: those on sizes and coverage, which are
+// known before a payload is read unless the output is packed, and after verification those on its metrics.
 func (r *run) evaluate(ctx context.Context, p *onnx.Plan, result []report.File) (*report.Report, error) {
 	in := r.input()
 	in.NoDigest = in.NoDigest || !r.DryRun // the report on the written output replaces this one
@@ -36,7 +36,8 @@ func planned(p *onnx.Plan, path string) []report.File {
 	return files
 }
 
-// stage writes the files of the result under temporary names: the model, which it opens again and verifies, exported weights, and reports.
+// stage writes the files of the result under temporary names: the model, which it opens again and verifies,
+// exported weights, and reports.
 func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	set, path := r.set, r.path
 	// A packed result is made from a whole model, which is verified like any other and never gets a name.
@@ -84,8 +85,8 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	return r.finish(ctx, p, made, out)
 }
 
-// A result is the files of the result, without digests until they are complete: the digests of source and result and the flush of the result go on while the result
-// is verified and measured.
+// A result is the files of the result, without digests until they are complete: the digests of source and result
+// and the flush of the result go on while the result is verified and measured.
 type result struct {
 	files []report.File
 	seal  func(context.Context) ([]onnx.Written, error) // nil once the files are complete
@@ -101,7 +102,8 @@ func (r *result) complete(ctx context.Context) error {
 	return err
 }
 
-// resumable is the size from which the payloads of a file are kept across interruptions: a smaller one is written anew in seconds.
+// resumable is the size from which the payloads of a file are kept across interruptions: a smaller one is written
+// anew in seconds.
 const resumable = 1 << 30
 
 // reopen opens a model of a set under its temporary name.
@@ -186,7 +188,9 @@ func (r *run) input() report.Input {
 		Copied: copied,
 		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe, Request: r.Request,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
-		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Config: r.config, Training: r.trained, Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline, Eval: r.eval, Workers: r.Workers,
+		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Config: r.config, Training: r.trained,
+		Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline,
+		Eval: r.eval, Workers: r.Workers,
 		NoDigest: !r.Digest,
 	}
 	if r.compared != nil {
@@ -218,7 +222,9 @@ func (r *run) writeReports(ctx context.Context, res *Result) error {
 		if err != nil {
 			return err
 		}
-		if err := r.set.WriteFile(path, func(w io.Writer) error { return format.Write(res.Report, ir.ContextWriter(ctx, w), r.Card) }); err != nil {
+		if err := r.set.WriteFile(path, func(w io.Writer) error {
+			return format.Write(res.Report, ir.ContextWriter(ctx, w), r.Card)
+		}); err != nil {
 			return fmt.Errorf("report: %w", err)
 		}
 		res.Reports = append(res.Reports, path)

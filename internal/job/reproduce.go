@@ -46,8 +46,8 @@ func FindInput(ctx context.Context, in report.RecipeInput, folders []string) (st
 	return "", notReproducible("%s: not found; name its folder with --inputs", in.Name)
 }
 
-// Reproduce compresses the source of a report again, with o.Steps, which are those of its recipe, and returns the files of the result without
-// keeping them. The source has to be the model at o.Input.
+// Reproduce compresses the source of a report again, with o.Steps, which are those of its recipe, and returns the
+// files of the result without keeping them. The source has to be the model at o.Input.
 func Reproduce(ctx context.Context, r *report.Report, o Options) (_ []report.File, err error) {
 	if r.Recipe == nil || r.Result.Planned || len(r.Result.Files) == 0 {
 		return nil, notReproducible("the report has no recipe or no result: it is of a comparison or a dry run")
@@ -90,7 +90,8 @@ func sameSource(ctx context.Context, r *report.Report, path string) (err error) 
 			return notReproducible("%s: the name of %s in the report is %s", path, got[i].Name, want.Name)
 		}
 		if want.SHA256 != "" && got[i].SHA256 != want.SHA256 {
-			return notReproducible("%s: the SHA-256 of %s is %s, the report has %s", path, got[i].Name, got[i].SHA256, want.SHA256)
+			return notReproducible("%s: the SHA-256 of %s is %s, the report has %s", path, got[i].Name,
+				got[i].SHA256, want.SHA256)
 		}
 	}
 	return nil

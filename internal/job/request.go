@@ -12,13 +12,15 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A RequestedOption is an option of a run as a user gave it, with the digest of the file or folder that its value names.
+// A RequestedOption is an option of a run as a user gave it, with the digest of the file or folder that its value
+// names.
 type RequestedOption struct {
 	pass.Option
 	SHA256 string `json:",omitempty"`
 }
 
-// Request returns the digest of a run's options and inputs, for o.Request: the given options, and the gates, the target and the recipe of the steps of o.
+// Request returns the digest of a run's options and inputs, for o.Request: the given options, and the gates, the
+// target and the recipe of the steps of o.
 func Request(ctx context.Context, o Options, given []pass.Option) (string, error) {
 	o.Digest = true
 	recipe, err := o.recipe(ctx, o.Steps)

@@ -14,15 +14,17 @@ import (
 // sessionSamples is the number of random samples of a comparison with a session.
 const sessionSamples = 8
 
-// CompareSession compares b, the stages or shards of a, with a on the same samples, in up to the given number of concurrent runs of b. The
-// engine runs a without fusions, whose results depend on what is in one file.
-func (v Verification) CompareSession(ctx context.Context, a *onnx.File, b engine.Session, parallel int) (_ *verification.Result, err error) {
+// CompareSession compares b, the stages or shards of a, with a on the same samples, in up to the given number of
+// concurrent runs of b. The engine runs a without fusions, whose results depend on what is in one file.
+func (v Verification) CompareSession(ctx context.Context, a *onnx.File, b engine.Session,
+	parallel int) (_ *verification.Result, err error) {
 	set, err := v.data().Open(a.Model, cmp.Or(v.Data.Samples, sessionSamples))
 	if err != nil {
 		return nil, withPath(a.Path, err)
 	}
 	defer func() { err = errors.Join(err, set.Close()) }()
-	whole, err := v.Backend.Cache.Open(ctx, a, engine.Options{Workers: v.Backend.Workers, Limits: v.Backend.Limits, NoFusion: true})
+	whole, err := v.Backend.Cache.Open(ctx, a, engine.Options{Workers: v.Backend.Workers, Limits: v.Backend.Limits,
+		NoFusion: true})
 	if err != nil {
 		return nil, withPath(a.Path, err)
 	}

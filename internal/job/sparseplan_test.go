@@ -28,7 +28,8 @@ func TestPlannedSizesOfSparseConstants(t *testing.T) {
 		Outputs:   []modelgen.Value{{Name: "y", Type: ir.Float, Shape: square}},
 		Constants: []*modelgen.Tensor{weight("initializer", modelgen.Sparse), weight("dense", modelgen.Raw)},
 		Nodes: []*modelgen.Node{
-			{Name: "c", Op: "Constant", Out: []string{"constant"}, Attrs: []modelgen.Attr{{Name: "sparse_value", Value: weight("", modelgen.SparseN)}}},
+			{Name: "c", Op: "Constant", Out: []string{"constant"},
+				Attrs: []modelgen.Attr{{Name: "sparse_value", Value: weight("", modelgen.SparseN)}}},
 			{Name: "a", Op: "MatMul", In: []string{"x", "initializer"}, Out: []string{"ax"}},
 			{Name: "b", Op: "MatMul", In: []string{"ax", "constant"}, Out: []string{"bax"}},
 			{Name: "d", Op: "MatMul", In: []string{"bax", "dense"}, Out: []string{"y"}},
@@ -42,7 +43,8 @@ func TestPlannedSizesOfSparseConstants(t *testing.T) {
 	o.Output = filepath.Join(t.TempDir(), "out.onnx")
 	written := run(t, o).Report.Totals
 	o.DryRun = true
-	if planned := run(t, o).Report.Totals; planned.TensorBytes != written.TensorBytes || planned.FileBytes != written.FileBytes {
+	if planned := run(t, o).Report.Totals; planned.TensorBytes != written.TensorBytes ||
+		planned.FileBytes != written.FileBytes {
 		t.Errorf("planned %+v, written %+v", planned, written)
 	}
 }

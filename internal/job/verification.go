@@ -40,8 +40,9 @@ type Verification struct {
 	teacher bool // the first model is the teacher of the second one: inputs and outputs may have other names
 }
 
-// Demand sets what follows from the request, for the program and the library: always verifies models of any size, and makes models that cannot be run an
-// error; data and gates that need a run verify models of any size; gates on time measure it.
+// Demand sets what follows from the request, for the program and the library: always verifies models of any size,
+// and makes models that cannot be run an error; data and gates that need a run verify models of any size; gates on
+// time measure it.
 func (v *Verification) Demand(always bool, gates []report.Limit) {
 	has := func(kinds ...report.GateKind) bool {
 		return slices.ContainsFunc(gates, func(g report.Limit) bool { return slices.Contains(kinds, report.KindOf(g.Name)) })
@@ -51,8 +52,9 @@ func (v *Verification) Demand(always bool, gates []report.Limit) {
 	v.Latency = has(report.OnTime)
 }
 
-// Without --verify, a compressed model is verified if its weights have at most this many bytes, in runs of at most this many steps; layers
-// are compared, which takes additional runs, if all computed values have at most maxDefaultLayers.
+// Without --verify, a compressed model is verified if its weights have at most this many bytes, in runs of at most
+// this many steps; layers are compared, which takes additional runs, if all computed values have at most
+// maxDefaultLayers.
 const (
 	maxDefaultWeights = 512 << 20
 	maxDefaultLayers  = 64 << 20
@@ -99,8 +101,8 @@ func withModelPath(a, b string, err error) error {
 	return withPath(b, err)
 }
 
-// unrunnable is the error of a source that cannot be run, or not on random inputs. It skips verification and is not an error of
-// the compressed model.
+// unrunnable is the error of a source that cannot be run, or not on random inputs. It skips verification and is not
+// an error of the compressed model.
 type unrunnable struct{ err error }
 
 func (e *unrunnable) Error() string { return e.err.Error() }
@@ -127,7 +129,8 @@ func (v Verification) inputError(err error) error {
 	return err
 }
 
-// sourceError marks errors of running the source as unrunnable if random inputs or a bug of the engine may have caused them.
+// sourceError marks errors of running the source as unrunnable if random inputs or a bug of the engine may have
+// caused them.
 func (v Verification) sourceError(ctx context.Context, err error) error {
 	var side *verify.SideError
 	var bug *ir.Bug
@@ -138,12 +141,14 @@ func (v Verification) sourceError(ctx context.Context, err error) error {
 	case errors.As(err, &bug):
 		return &verify.SideError{Side: verify.First, Err: &unrunnable{side.Err}}
 	case v.Data.Generated():
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it does not run on random inputs; use --data: %w", side.Err)}}
+		return &verify.SideError{Side: verify.First,
+			Err: &unrunnable{fmt.Errorf("it does not run on random inputs; use --data: %w", side.Err)}}
 	}
 	return err
 }
 
-// compare runs both models. If it was requested it raises a default memory limit as far as the machine allows, and the result has a note.
+// compare runs both models. If it was requested it raises a default memory limit as far as the machine allows, and
+// the result has a note.
 func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
 	limits := &v.Backend.Limits
 	if !v.Force {
@@ -155,7 +160,8 @@ func (v Verification) compare(ctx context.Context, a, b *onnx.File) (*verificati
 		r, err = v.compareWithin(ctx, a, b)
 	}
 	if err == nil && limits.Memory != given {
-		r.Notes = append(r.Notes, fmt.Sprintf("the memory limit of each model was raised from %s to %s", size(given), size(limits.Memory)))
+		r.Notes = append(r.Notes, fmt.Sprintf("the memory limit of each model was raised from %s to %s", size(given),
+			size(limits.Memory)))
 	}
 	return r, err
 }
@@ -213,8 +219,8 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	return v.annotate(ctx, r)
 }
 
-// run compares both models: their outputs, and then what is inside of them in sessions of their own, as those that retain values do not fuse
-// operators. Whether layers are compared thus moves no figure of outputs.
+// run compares both models: their outputs, and then what is inside of them in sessions of their own, as those that
+// retain values do not fuse operators. Whether layers are compared thus moves no figure of outputs.
 func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (r *verification.Result, err error) {
 	err = v.sessions(ctx, a, b, nil, func(first, second engine.Session) error {
 		o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Metric: v.Metric}
@@ -241,7 +247,8 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 }
 
 // sessions opens both models, with the values that they keep, for run.
-func (v Verification) sessions(ctx context.Context, a, b *onnx.File, keep []string, run func(first, second engine.Session) error) error {
+func (v Verification) sessions(ctx context.Context, a, b *onnx.File, keep []string,
+	run func(first, second engine.Session) error) error {
 	first, done, err := v.Backend.Open(ctx, a, keep)
 	if err != nil {
 		return &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
@@ -255,7 +262,8 @@ func (v Verification) sessions(ctx context.Context, a, b *onnx.File, keep []stri
 	return run(first, second)
 }
 
-// loaded are the bytes of weights that two sessions of the engine hold; nil for other sessions, and if weights are streamed.
+// loaded are the bytes of weights that two sessions of the engine hold; nil for other sessions, and if weights are
+// streamed.
 func loaded(sessions ...engine.Session) *verification.Weights {
 	var bytes []int64
 	for _, s := range sessions {
@@ -296,7 +304,8 @@ func (v Verification) named(first, second engine.Session) engine.Session {
 }
 
 // latency times both models, in sessions of their own.
-func (v Verification) latency(ctx context.Context, a, b *onnx.File, set *dataset.Set) (l *verification.Latency, err error) {
+func (v Verification) latency(ctx context.Context, a, b *onnx.File,
+	set *dataset.Set) (l *verification.Latency, err error) {
 	return l, v.sessions(ctx, a, b, nil, func(first, second engine.Session) error {
 		l, err = verify.Latency(ctx, v.named(first, second), second, set, verify.Options{Batch: v.Data.Batch})
 		return err
@@ -318,7 +327,8 @@ func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verification
 		return nil, &verify.SideError{Side: verify.First, Err: err}
 	}
 	defer done()
-	r, err := verify.Recorded(ctx, s, set, v.Tolerance, verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Metric: v.Metric})
+	r, err := verify.Recorded(ctx, s, set, v.Tolerance, verify.Options{Batch: v.Data.Batch, Scores: v.Scores,
+		Metric: v.Metric})
 	if err != nil {
 		return nil, err
 	}
@@ -359,8 +369,8 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// checkSteps returns an error if m has more nodes and initializers than a run has steps: preparing a run of so many would take longer
-// than compression.
+// checkSteps returns an error if m has more nodes and initializers than a run has steps: preparing a run of so many
+// would take longer than compression.
 func (v Verification) checkSteps(m *ir.Model) error {
 	if v.Force || !v.Backend.Embedded() {
 		return nil
@@ -369,26 +379,32 @@ func (v Verification) checkSteps(m *ir.Model) error {
 	if n <= v.Backend.Limits.Steps {
 		return nil
 	}
-	return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s nodes and initializers; without --verify a run is limited to %s steps", humanize.Comma(n), humanize.Comma(v.Backend.Limits.Steps))}}
+	return &verify.SideError{Side: verify.First,
+		Err: &unrunnable{fmt.Errorf("it has %s nodes and initializers; without --verify a run is limited to %s steps",
+			humanize.Comma(n), humanize.Comma(v.Backend.Limits.Steps))}}
 }
 
 // checkLimits returns an error if the models are too large to be run.
 func (v Verification) checkLimits(c cost) error {
 	switch {
 	case !v.Force && c.weights > maxDefaultWeights:
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify", size(c.weights), size(maxDefaultWeights))}}
+		return &verify.SideError{Side: verify.First,
+			Err: &unrunnable{fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify",
+				size(c.weights), size(maxDefaultWeights))}}
 	case !v.Force && v.Backend.Limits.Memory > 0 && c.arena > v.Backend.Limits.Memory:
 		hint := "--verify raises it"
 		if v.Backend.Limits.Fixed {
 			hint = "it is half of the memory limit"
 		}
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: %s", size(c.arena), size(v.Backend.Limits.Memory), hint)}}
+		return &verify.SideError{Side: verify.First,
+			Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: %s",
+				size(c.arena), size(v.Backend.Limits.Memory), hint)}}
 	}
 	return nil
 }
 
-// The default number of random samples is limited by their cost: bytes of weights read and, weighted by valueCost, of values
-// computed.
+// The default number of random samples is limited by their cost: bytes of weights read and, weighted by valueCost,
+// of values computed.
 const (
 	maxSamples = 8
 	runBytes   = 64 << 20

@@ -32,7 +32,8 @@ func verified(t *testing.T, input string, methods ...*pass.Method) job.Options {
 		steps = append(steps, step(t, m))
 	}
 	o := options(input, steps...)
-	o.Verify = &job.Verification{Backend: job.Backend{Workers: 2, Limits: memory.Limits{Memory: 64 << 20}}, Layers: true, Digest: true}
+	o.Verify = &job.Verification{Backend: job.Backend{Workers: 2, Limits: memory.Limits{Memory: 64 << 20}},
+		Layers: true, Digest: true}
 	return o
 }
 
@@ -93,11 +94,13 @@ func TestVerificationOnDataWithLabels(t *testing.T) {
 		t.Errorf("got %+v", v.Data)
 	}
 	labels := filepath.Join(filepath.Dir(in), "labels-idx1-ubyte")
-	if err := os.WriteFile(labels, append([]byte{0, 0, 8, 1, 0, 0, 500 >> 8, 500 & 255}, make([]byte, 500)...), 0o644); err != nil {
+	if err := os.WriteFile(labels, append([]byte{0, 0, 8, 1, 0, 0, 500 >> 8, 500 & 255}, make([]byte, 500)...),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	o.Verify.Data.Options.Labels, o.Gates = labels, nil
-	if got := run(t, o).Report.Verification.Data.Labels; got == nil || *got != (verification.File{Name: filepath.Base(labels), SHA256: digest(t, labels)}) {
+	if got := run(t, o).Report.Verification.Data.Labels; got == nil ||
+		*got != (verification.File{Name: filepath.Base(labels), SHA256: digest(t, labels)}) {
 		t.Errorf("got labels %+v", got)
 	}
 }
@@ -108,7 +111,8 @@ func TestAGateOnRunningRejects(t *testing.T) {
 	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 200}}
 	o.Reports = []string{"json"}
 	r := run(t, o)
-	want := []string{"external.onnx", "external.small.rejected.environment.json", "external.small.rejected.onnx", "external.small.rejected.onnx.data", "external.small.rejected.report.json", "external_a.bin", "external_b.bin"}
+	want := []string{"external.onnx", "external.small.rejected.environment.json", "external.small.rejected.onnx",
+		"external.small.rejected.onnx.data", "external.small.rejected.report.json", "external_a.bin", "external_b.bin"}
 	if got := files(t, in); !slices.Equal(got, want) || !r.Rejected {
 		t.Fatalf("files %v, rejected %v; want %v", got, r.Rejected, want)
 	}
@@ -142,14 +146,16 @@ func TestAResultThatDoesNotRunIsNotWritten(t *testing.T) {
 		`node "Gemm_h1" (Gemm): `: func(g *ir.Graph) {
 			for _, v := range g.Consts() {
 				if len(v.Const.Shape) == 2 {
-					v.SetConst(&ir.Tensor{Spec: ir.Spec{Name: v.Name, DType: ir.Float, Shape: []int64{3, 5}}, Source: ir.Mem(make([]byte, 60))})
+					v.SetConst(&ir.Tensor{Spec: ir.Spec{Name: v.Name, DType: ir.Float, Shape: []int64{3, 5}},
+						Source: ir.Mem(make([]byte, 60))})
 				}
 			}
 		},
 		`output "logits" of the first model is missing`: func(g *ir.Graph) { g.Outputs[0].Name = "others" },
 	} {
 		_, err := job.Run(t.Context(), verified(t, in, breaking(do)))
-		if err == nil || !strings.Contains(err.Error(), "the source runs, the result fails: "+name) || !strings.Contains(err.Error(), "--no-verify") {
+		if err == nil || !strings.Contains(err.Error(), "the source runs, the result fails: "+name) ||
+			!strings.Contains(err.Error(), "--no-verify") {
 			t.Errorf("got %v, want that %s", err, name)
 		}
 		if got := files(t, in); !slices.Equal(got, []string{"mlp.onnx"}) {
@@ -197,7 +203,8 @@ func custom(t *testing.T) string {
 	eval := ir.NewEval("")
 	defer eval.Close()
 	path := filepath.Join(t.TempDir(), "custom.onnx")
-	if _, err := onnx.Save(t.Context(), f.Model, path, onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval}); err != nil {
+	if _, err := onnx.Save(t.Context(), f.Model, path,
+		onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -206,7 +213,8 @@ func custom(t *testing.T) string {
 func TestUnsupportedOperatorsSkipVerification(t *testing.T) {
 	in := custom(t)
 	r := run(t, verified(t, in, quantize.DynamicInt8{}.Method()))
-	if !strings.Contains(r.NotRun, "(my.domain.MyRelu): operator of opset 1 is not supported by the engine") || r.Report.Verification.Skipped != r.NotRun || r.Rejected {
+	if !strings.Contains(r.NotRun, "(my.domain.MyRelu): operator of opset 1 is not supported by the engine") ||
+		r.Report.Verification.Skipped != r.NotRun || r.Rejected {
 		t.Errorf("got %q, rejected %v", r.NotRun, r.Rejected)
 	}
 	o := verified(t, in, quantize.DynamicInt8{}.Method())
@@ -215,18 +223,20 @@ func TestUnsupportedOperatorsSkipVerification(t *testing.T) {
 	if g := r.Report.Gates[0]; !r.Rejected || g.Held || !strings.Contains(g.Reason, "MyRelu") {
 		t.Errorf("a gate that cannot be evaluated: %+v, rejected %v", g, r.Rejected)
 	}
-	if v, err := job.Verify(t.Context(), in, r.Output, job.Verification{}); err == nil || !strings.Contains(err.Error(), "MyRelu") {
+	if v, err := job.Verify(t.Context(), in, r.Output, job.Verification{}); err == nil ||
+		!strings.Contains(err.Error(), "MyRelu") {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	o = verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Verify.Required = true
-	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "not verified: ") || !strings.Contains(err.Error(), "MyRelu") {
+	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "not verified: ") ||
+		!strings.Contains(err.Error(), "MyRelu") {
 		t.Errorf("required verification: got %v", err)
 	}
 }
 
-// A comparison that was requested raises a default memory limit as far as needed, and has a note; a default one is skipped. A limit that was
-// given is never raised.
+// A comparison that was requested raises a default memory limit as far as needed, and has a note; a default one is
+// skipped. A limit that was given is never raised.
 func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
 	in := take(t, "cnn.onnx")
 	small := memory.Limits{Memory: 16 << 10}
@@ -237,7 +247,8 @@ func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
 		t.Errorf("got %q", r.NotRun)
 	}
 	v, err := job.Verify(t.Context(), in, r.Output, job.Verification{Backend: job.Backend{Workers: 1, Limits: small}})
-	if err != nil || len(v.Outputs) == 0 || len(v.Notes) != 1 || !strings.HasPrefix(v.Notes[0], "the memory limit of each model was raised from 16 KiB to ") {
+	if err != nil || len(v.Outputs) == 0 || len(v.Notes) != 1 ||
+		!strings.HasPrefix(v.Notes[0], "the memory limit of each model was raised from 16 KiB to ") {
 		t.Errorf("got %+v, %v", v, err)
 	}
 	small.Fixed = true
@@ -251,7 +262,8 @@ func TestRequestedVerificationRaisesTheMemoryLimit(t *testing.T) {
 func TestManyNodesSkipVerification(t *testing.T) {
 	o := verified(t, take(t, "cnn.onnx"), quantize.DynamicInt8{}.Method())
 	o.Verify.Backend.Limits.Steps = 2
-	if r := run(t, o); !strings.HasSuffix(r.NotRun, "nodes and initializers; without --verify a run is limited to 2 steps") {
+	if r := run(t, o); !strings.HasSuffix(r.NotRun,
+		"nodes and initializers; without --verify a run is limited to 2 steps") {
 		t.Errorf("got %q", r.NotRun)
 	}
 }
@@ -271,7 +283,8 @@ func TestInputsRejectedByTheSource(t *testing.T) {
 	}
 	o = verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Verify.Data.Path = filepath.Join(fixtures, "digits_test.npz")
-	if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "digits_test.npz: no array for input") {
+	if _, err := job.Run(t.Context(), o); err == nil ||
+		!strings.Contains(err.Error(), "digits_test.npz: no array for input") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -333,7 +346,8 @@ func TestONNXRuntimeRunsOutputsBeforeTheyAreSaved(t *testing.T) {
 			}
 		}
 		own := run(t, verified(t, in, quantize.WeightInt8{}.Method())).Report.Verification
-		if a, b := v.Outputs[0].Errors.DB(), own.Outputs[0].Errors.DB(); v.Data.Samples == own.Data.Samples && (a-b > 1 || b-a > 1) {
+		if a, b := v.Outputs[0].Errors.DB(), own.Outputs[0].Errors.DB(); v.Data.Samples == own.Data.Samples &&
+			(a-b > 1 || b-a > 1) {
 			t.Errorf("%s: %v dB, and %v dB in the engine of this program", names[0], a, b)
 		}
 	}
@@ -352,7 +366,8 @@ func TestRealModelsRunWhenTheyAreCompressed(t *testing.T) {
 			o.Output = filepath.Join(dir, name+".onnx")
 			r := run(t, o)
 			_, err := os.Stat(r.Output)
-			known := strings.Contains(r.NotRun, "(onnx.brevitas.") || strings.Contains(r.NotRun, "it does not run on random inputs")
+			known := strings.Contains(r.NotRun, "(onnx.brevitas.") ||
+				strings.Contains(r.NotRun, "it does not run on random inputs")
 			if err != nil || r.NotRun != "" && !known {
 				t.Errorf("not run: %s; %v", r.NotRun, err)
 			}
@@ -387,8 +402,8 @@ func TestIntegersStayInTheTablesOfTheModel(t *testing.T) {
 	}
 }
 
-// Classes of training and of test data are numbered together, in training and in verification; the recipe has the names that the training data
-// lacks, and so reproduces the training.
+// Classes of training and of test data are numbered together, in training and in verification; the recipe has the
+// names that the training data lacks, and so reproduces the training.
 func TestClassesOfTrainingAndTest(t *testing.T) {
 	in := take(t, "mlp.onnx")
 	table := func(name string, labels ...string) string {
@@ -406,17 +421,21 @@ func TestClassesOfTrainingAndTest(t *testing.T) {
 		training, test []string
 		note, recipe   string
 	}{
-		{[]string{"dog", "cat", "dog", "cat"}, []string{"cat", "ant", "bee"}, `classes: 0 "ant", 1 "bee", 2 "cat", 3 "dog"`, "classes: ant,bee,cat,dog"},
+		{[]string{"dog", "cat", "dog", "cat"}, []string{"cat", "ant", "bee"}, `classes: 0 "ant", 1 "bee", 2 "cat", 3 "dog"`,
+			"classes: ant,bee,cat,dog"},
 		{[]string{"dog", "cat", "ant", "cat"}, []string{"dog"}, `classes: 0 "ant", 1 "cat", 2 "dog"`, ""},
 	} {
 		training, test := table("training.csv", tt.training...), table("test.csv", tt.test...)
-		o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1", "--batch", "2", "--lr", "0.001", "--validate", "0"))
-		o.Verify = &job.Verification{Force: true, Data: job.Data{Path: test, Classes: &job.Data{Path: training}, Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
+		o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1",
+			"--batch", "2", "--lr", "0.001", "--validate", "0"))
+		o.Verify = &job.Verification{Force: true, Data: job.Data{Path: test, Classes: &job.Data{Path: training},
+			Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
 		r := run(t, o).Report
 		if notes := strings.Join(r.Verification.Notes, "\n"); !strings.Contains(notes, tt.note) {
 			t.Errorf("notes %q, want %q", notes, tt.note)
 		}
-		if got := r.Recipe.Text; tt.recipe != "" && !strings.Contains(got, tt.recipe) || tt.recipe == "" && strings.Contains(got, "classes") {
+		if got := r.Recipe.Text; tt.recipe != "" && !strings.Contains(got, tt.recipe) || tt.recipe == "" &&
+			strings.Contains(got, "classes") {
 			t.Errorf("recipe\n%swant %q", got, tt.recipe)
 		}
 	}
@@ -428,8 +447,11 @@ func TestClassesOfTrainingAndTest(t *testing.T) {
 		{[]string{"dog", "cat", "dog", "cat"}, []string{"0", "1"}, "give --classes cat,dog"},
 	} {
 		training, test := table("training.csv", tt.training...), table("test.csv", tt.test...)
-		o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1", "--batch", "2", "--lr", "0.001", "--validate", "0"))
-		o.Verify = &job.Verification{Force: true, Required: true, Data: job.Data{Path: test, Classes: &job.Data{Path: training}, Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
+		o := options(in, step(t, distill.FineTune{}.Method(), "--data", training, "--reshape", "1,20,20", "--steps", "1",
+			"--batch", "2", "--lr", "0.001", "--validate", "0"))
+		o.Verify = &job.Verification{Force: true, Required: true,
+			Data: job.Data{Path: test, Classes: &job.Data{Path: training},
+				Options: dataset.Options{Reshape: []int64{1, 20, 20}}}}
 		if _, err := job.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("labels %v of a test set whose training data has %v: %v", tt.test, tt.training, err)
 		}

@@ -16,8 +16,8 @@ const base = "v0.1.0-devel"
 // -ldflags "-X github.com/mcompress/mcompress/internal/job.release=v1.2.3".
 var release string
 
-// Version is the version of this module for reports: that of the release, else the module version that the go command recorded, else
-// a development version with the VCS revision.
+// Version is the version of this module for reports: that of the release, else the module version that the go
+// command recorded, else a development version with the VCS revision.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -36,7 +36,8 @@ func moduleVersion(info *debug.BuildInfo) string {
 	return ""
 }
 
-// revision is the development version of a checkout, empty unless the build recorded its commit and this module is the main one.
+// revision is the development version of a checkout, empty unless the build recorded its commit and this module is
+// the main one.
 func revision(info *debug.BuildInfo) string {
 	if info.Main.Path != module {
 		return ""

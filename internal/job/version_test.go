@@ -6,7 +6,8 @@ import (
 )
 
 func TestVersionOfABuild(t *testing.T) {
-	settings := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
+	settings := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"},
+		{Key: "vcs.modified", Value: "true"}}
 	for _, c := range []struct {
 		name             string
 		info             debug.BuildInfo
@@ -14,9 +15,12 @@ func TestVersionOfABuild(t *testing.T) {
 	}{
 		{"installed", debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1.2.3"}}, "v1.2.3", ""},
 		{"go run", debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}}, "", ""},
-		{"checkout", debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}, Settings: settings}, "", base + "+0123456789ab.dirty"},
-		{"library", debug.BuildInfo{Main: debug.Module{Path: "example.com/a"}, Deps: []*debug.Module{{Path: module, Version: "v1.2.3"}}, Settings: settings}, "v1.2.3", ""},
-		{"replaced", debug.BuildInfo{Main: debug.Module{Path: "example.com/a"}, Deps: []*debug.Module{{Path: module, Version: "(devel)"}}, Settings: settings}, "", ""},
+		{"checkout", debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}, Settings: settings}, "",
+			base + "+0123456789ab.dirty"},
+		{"library", debug.BuildInfo{Main: debug.Module{Path: "example.com/a"},
+			Deps: []*debug.Module{{Path: module, Version: "v1.2.3"}}, Settings: settings}, "v1.2.3", ""},
+		{"replaced", debug.BuildInfo{Main: debug.Module{Path: "example.com/a"},
+			Deps: []*debug.Module{{Path: module, Version: "(devel)"}}, Settings: settings}, "", ""},
 	} {
 		if got := moduleVersion(&c.info); got != c.module {
 			t.Errorf("%s: module version %q, want %q", c.name, got, c.module)

@@ -34,7 +34,9 @@ type damaged struct {
 }
 
 func (damaged) Method() *pass.Method {
-	return &pass.Method{Name: "damaged", Command: "sparse", Stage: pass.Sparsify, New: func() pass.Options { return &damaged{} }}
+	return &pass.Method{Name: "damaged", Command: "sparse", Stage: pass.Sparsify, New: func() pass.Options {
+		return &damaged{}
+	}}
 }
 
 func (d damaged) Run(_ context.Context, s *pass.Step) error {
@@ -133,32 +135,56 @@ func TestDamagedWeightsAreNotPublished(t *testing.T) {
 		target  string
 		sparse  bool // of weights with few elements
 	}{
-		"weight-int8":            {step: step(t, method(t, "weight-int8")), changes: map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {swapped, next, doubled}}},
-		"weight-int8 per tensor": {step: step(t, method(t, "weight-int8"), "--per-tensor"), changes: map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {doubled}}},
-		"weight-int8 asymmetric": {step: step(t, method(t, "weight-int8"), "--asymmetric"), changes: map[string][]change{"_q": {shifted(8)}, "_z": {plusOne, next}}},
-		"weight-int4":            {step: step(t, method(t, "weight-int4")), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, next, doubled}, "_z": {plusOne, next}}},
-		"weight-int4 standard":   {step: step(t, method(t, "weight-int4"), "--form", "dequantizelinear", "--search", "minmax"), changes: map[string][]change{"_q": {shifted(4), lost, turned}, "_s": {swapped, next}, "_z": {plusOne}}},
-		"weight-int4 symmetric":  {step: step(t, method(t, "weight-int4"), "--symmetric"), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
-		"weight-int4 hqq":        {step: step(t, method(t, "weight-int4"), "--algo", "hqq"), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
-		"weight-int2":            {step: step(t, method(t, "weight-int2")), changes: map[string][]change{"_q": {shifted(2), lost}, "_s": {swapped, doubled}}},
-		"dynamic-int8":           {step: step(t, method(t, "dynamic-int8")), changes: map[string][]change{"_q": {shifted(8), turned}, "_s": {swapped, next, doubled}}},
-		"float16":                {step: step(t, method(t, "float16")), changes: map[string][]change{"_h": {shifted(8), lost, next}}},
-		"bfloat16":               {step: step(t, method(t, "bfloat16")), changes: map[string][]change{"_h": {shifted(8), lost, next}}},
-		"float8":                 {step: step(t, method(t, "float8")), changes: map[string][]change{"_q": {shifted(8), turned, lost}, "_s": {swapped, next, doubled}}},
-		"palette":                {step: step(t, method(t, "palette")), changes: map[string][]change{"_q": {shifted(4), lost}, "_c": {next, doubled}, "_s": {next, plusOne}}},
-		"palette without scales": {step: step(t, method(t, "palette"), "--block", "0", "--entries", "64"), changes: map[string][]change{"_q": {shifted(6), lost}, "_c": {next, doubled}}},
-		"palette of vectors":     {step: step(t, method(t, "palette"), "--vector", "2"), changes: map[string][]change{"_q": {shifted(4), lost}, "_c": {doubled}, "_s": {next}}},
-		"weight-int4 gptq":       {step: step(t, method(t, "weight-int4"), "--algo", "gptq", "--calibrate", "4"), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, next, doubled}}},
-		"static-int8":            {step: step(t, method(t, "static-int8"), "--calibrate", "4"), changes: map[string][]change{".weight_q": {shifted(8), lost}, ".weight_s": {next, doubled}, ".bias_q": {shifted(8), lost, next}, ".bias_s": {doubled}}, on: "cnn.onnx"},
-		"float4":                 {step: step(t, method(t, "float4")), changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {next}}, target: "embedded"},
-		"l1":                     {step: step(t, method(t, "l1")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
-		"2:4":                    {step: step(t, method(t, "nm")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
-		"sparsegpt":              {step: step(t, method(t, "sparsegpt"), "--calibrate", "4"), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
-		"bitmask":                {step: step(t, method(t, "bitmask")), changes: map[string][]change{"c28": {shifted(8), lost}, "c29": {next, doubled}}, sparse: true},
-		"csr":                    {step: step(t, method(t, "csr")), changes: map[string][]change{"c46": {shifted(8)}, "c47": {next, doubled}, "c48": {lost}}, sparse: true},
-		"delta":                  {step: step(t, method(t, "delta")), changes: map[string][]change{"c36": {shifted(8), lost}, "c37": {next, doubled}}, sparse: true},
-		"coo":                    {step: step(t, method(t, "coo")), changes: map[string][]change{"c27": {next}, "c28": {next, doubled}}, sparse: true},
-		"low rank":               {step: step(t, method(t, "lowrank")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"weight-int8": {step: step(t, method(t, "weight-int8")),
+			changes: map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {swapped, next, doubled}}},
+		"weight-int8 per tensor": {step: step(t, method(t, "weight-int8"), "--per-tensor"),
+			changes: map[string][]change{"_q": {shifted(8), lost, turned}, "_s": {doubled}}},
+		"weight-int8 asymmetric": {step: step(t, method(t, "weight-int8"), "--asymmetric"),
+			changes: map[string][]change{"_q": {shifted(8)}, "_z": {plusOne, next}}},
+		"weight-int4": {step: step(t, method(t, "weight-int4")),
+			changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, next, doubled}, "_z": {plusOne, next}}},
+		"weight-int4 standard": {step: step(t, method(t, "weight-int4"), "--form", "dequantizelinear", "--search",
+			"minmax"), changes: map[string][]change{"_q": {shifted(4), lost, turned}, "_s": {swapped, next}, "_z": {plusOne}}},
+		"weight-int4 symmetric": {step: step(t, method(t, "weight-int4"), "--symmetric"),
+			changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
+		"weight-int4 hqq": {step: step(t, method(t, "weight-int4"), "--algo", "hqq"),
+			changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, doubled}}},
+		"weight-int2": {step: step(t, method(t, "weight-int2")),
+			changes: map[string][]change{"_q": {shifted(2), lost}, "_s": {swapped, doubled}}},
+		"dynamic-int8": {step: step(t, method(t, "dynamic-int8")),
+			changes: map[string][]change{"_q": {shifted(8), turned}, "_s": {swapped, next, doubled}}},
+		"float16": {step: step(t, method(t, "float16")),
+			changes: map[string][]change{"_h": {shifted(8), lost, next}}},
+		"bfloat16": {step: step(t, method(t, "bfloat16")),
+			changes: map[string][]change{"_h": {shifted(8), lost, next}}},
+		"float8": {step: step(t, method(t, "float8")),
+			changes: map[string][]change{"_q": {shifted(8), turned, lost}, "_s": {swapped, next, doubled}}},
+		"palette": {step: step(t, method(t, "palette")), changes: map[string][]change{"_q": {shifted(4), lost},
+			"_c": {next, doubled}, "_s": {next, plusOne}}},
+		"palette without scales": {step: step(t, method(t, "palette"), "--block", "0", "--entries", "64"),
+			changes: map[string][]change{"_q": {shifted(6), lost}, "_c": {next, doubled}}},
+		"palette of vectors": {step: step(t, method(t, "palette"), "--vector", "2"),
+			changes: map[string][]change{"_q": {shifted(4), lost}, "_c": {doubled}, "_s": {next}}},
+		"weight-int4 gptq": {step: step(t, method(t, "weight-int4"), "--algo", "gptq", "--calibrate", "4"),
+			changes: map[string][]change{"_q": {shifted(4), lost}, "_s": {swapped, next, doubled}}},
+		"static-int8": {step: step(t, method(t, "static-int8"), "--calibrate", "4"),
+			changes: map[string][]change{".weight_q": {shifted(8), lost}, ".weight_s": {next, doubled},
+				".bias_q": {shifted(8), lost, next}, ".bias_s": {doubled}}, on: "cnn.onnx"},
+		"float4": {step: step(t, method(t, "float4")), changes: map[string][]change{"_q": {shifted(4), lost},
+			"_s": {next}}, target: "embedded"},
+		"l1":  {step: step(t, method(t, "l1")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"2:4": {step: step(t, method(t, "nm")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"sparsegpt": {step: step(t, method(t, "sparsegpt"), "--calibrate", "4"),
+			changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
+		"bitmask": {step: step(t, method(t, "bitmask")), changes: map[string][]change{"c28": {shifted(8), lost},
+			"c29": {next, doubled}}, sparse: true},
+		"csr": {step: step(t, method(t, "csr")), changes: map[string][]change{"c46": {shifted(8)},
+			"c47": {next, doubled}, "c48": {lost}}, sparse: true},
+		"delta": {step: step(t, method(t, "delta")), changes: map[string][]change{"c36": {shifted(8), lost},
+			"c37": {next, doubled}}, sparse: true},
+		"coo": {step: step(t, method(t, "coo")), changes: map[string][]change{"c27": {next}, "c28": {next, doubled}},
+			sparse: true},
+		"low rank": {step: step(t, method(t, "lowrank")), changes: map[string][]change{".mlp.down.weight": {next, doubled}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on := cmp.Or(c.on, "transformer.onnx")
@@ -249,10 +275,14 @@ func TestBoundsHoldForExtremeWeights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []string{
-		"weight-int8", "weight-int8 --asymmetric", "weight-int8 --per-tensor", "weight-int8 --block 32", "dynamic-int8 --asymmetric --embeddings", "dynamic-int8 --reduce-range",
-		"weight-int4", "weight-int4 --symmetric", "weight-int4 --search minmax", "weight-int4 --search mse --per-channel", "weight-int4 --algo hqq", "weight-int4 --algo hqq --form matmulnbits",
-		"weight-int4 --form dequantizelinear", "weight-int2", "weight-int2 --search mse --symmetric --per-channel", "float16", "bfloat16", "float8", "float8 --type e5m2 --per-tensor",
-		"palette", "palette --entries 4", "palette --entries 256", "palette --block 0", "palette --vector 2", "palette --vector 4 --entries 256 --block 0",
+		"weight-int8", "weight-int8 --asymmetric", "weight-int8 --per-tensor", "weight-int8 --block 32",
+		"dynamic-int8 --asymmetric --embeddings", "dynamic-int8 --reduce-range",
+		"weight-int4", "weight-int4 --symmetric", "weight-int4 --search minmax", "weight-int4 --search mse --per-channel",
+		"weight-int4 --algo hqq", "weight-int4 --algo hqq --form matmulnbits",
+		"weight-int4 --form dequantizelinear", "weight-int2", "weight-int2 --search mse --symmetric --per-channel", "float16",
+		"bfloat16", "float8", "float8 --type e5m2 --per-tensor",
+		"palette", "palette --entries 4", "palette --entries 256", "palette --block 0", "palette --vector 2",
+		"palette --vector 4 --entries 256 --block 0",
 		"coo", "csr", "bsr", "bitmask", "delta", "lowrank",
 	} {
 		words := strings.Fields(c)

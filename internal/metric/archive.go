@@ -35,7 +35,8 @@ type growing struct {
 // numpyType is NumPy's name of a type, empty for types that become float32.
 func numpyType(dt ir.DType) string {
 	return map[ir.DType]string{
-		ir.Bool: "|b1", ir.Int8: "|i1", ir.Uint8: "|u1", ir.Int16: "<i2", ir.Uint16: "<u2", ir.Int32: "<i4", ir.Uint32: "<u4", ir.Int64: "<i8", ir.Uint64: "<u8",
+		ir.Bool: "|b1", ir.Int8: "|i1", ir.Uint8: "|u1", ir.Int16: "<i2", ir.Uint16: "<u2", ir.Int32: "<i4", ir.Uint32: "<u4",
+		ir.Int64: "<i8", ir.Uint64: "<u8",
 		ir.Float16: "<f2", ir.Float: "<f4", ir.Double: "<f8",
 	}[dt]
 }
@@ -193,7 +194,8 @@ const maxText = 1 << 30
 func (g *growing) spell() error {
 	width := int(g.width())
 	if int64(width)*int64(len(g.text))*4 > maxText {
-		return inapplicable("%d strings of up to %d characters take more than %d GiB in NumPy", len(g.text), width, maxText>>30)
+		return inapplicable("%d strings of up to %d characters take more than %d GiB in NumPy", len(g.text),
+			width, maxText>>30)
 	}
 	w := bufio.NewWriter(g.file)
 	for _, t := range g.text {

@@ -50,7 +50,8 @@ func (c *centroids) Add(_ context.Context, b *Batch) error {
 		}
 	}
 	if c.bytes > 2*maxEmbeddings {
-		return inapplicable("embeddings of %d samples take more than %d MiB; use fewer samples (--limit)", b.First+b.N, maxEmbeddings>>20)
+		return inapplicable("embeddings of %d samples take more than %d MiB; use fewer samples (--limit)", b.First+b.N,
+			maxEmbeddings>>20)
 	}
 	for _, row := range labels {
 		if len(row) != 1 {

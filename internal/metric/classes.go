@@ -115,7 +115,8 @@ func (p *predicted) has(b *Batch, labels [][]int64) error {
 	for i, row := range labels {
 		for _, label := range row {
 			if label >= int64(p.classes) {
-				return inapplicable("label %d of sample %d is not a class of output %q, which are 0 to %d", label, b.First+i, p.output, p.classes-1)
+				return inapplicable("label %d of sample %d is not a class of output %q, which are 0 to %d", label, b.First+i,
+					p.output, p.classes-1)
 			}
 		}
 	}

@@ -56,7 +56,8 @@ func TestInapplicableOutputsAndLabels(t *testing.T) {
 		{"top1", scores, nil, "the data has no labels"},
 		{"top1", scores, numbers, "classes are integers"},
 		{"top1", image, classes, "no output has classes or scores"},
-		{"top1", scores, ir.ArrayOf([]int64{1, 3}, 2), "label 3 of sample 1 is not a class of output \"y\", which are 0 to 2"},
+		{"top1", scores, ir.ArrayOf([]int64{1, 3}, 2),
+			"label 3 of sample 1 is not a class of output \"y\", which are 0 to 2"},
 		{"f1", scores, ir.ArrayOf([]int64{1, 3}, 2), "label 3 of sample 1 is not a class"},
 		{"top5", ir.ArrayOf([]int64{0, 1}, 2), classes, "classes, not scores"},
 		{"map", scores, classes, "x1, y1, x2, y2, class"},
@@ -76,9 +77,11 @@ func TestInapplicableOutputsAndLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Add(t.Context(), &Batch{Got: map[string]*ir.Array{"y": c.output}, Outputs: []string{"y"}, Labels: c.labels, N: 2})
+		err = s.Add(t.Context(), &Batch{Got: map[string]*ir.Array{"y": c.output}, Outputs: []string{"y"},
+			Labels: c.labels, N: 2})
 		var none *Inapplicable
-		if !errors.As(err, &none) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "metric "+c.metric+": ") {
+		if !errors.As(err, &none) || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "metric "+c.metric+": ") {
 			t.Errorf("%s: got %v, want %s", c.metric, err, c.want)
 		}
 	}
@@ -103,11 +106,13 @@ func TestTextsAreDecodedByTheCharset(t *testing.T) {
 		for at, class := range steps {
 			scores[4*at+class] = 1
 		}
-		b := &Batch{Got: map[string]*ir.Array{"y": ir.ArrayOf(scores, 1, int64(len(steps)), 4)}, Outputs: []string{"y"}, Labels: ir.TextOf([]string{"aébxy"}, 1), N: 1}
+		b := &Batch{Got: map[string]*ir.Array{"y": ir.ArrayOf(scores, 1, int64(len(steps)), 4)}, Outputs: []string{"y"},
+			Labels: ir.TextOf([]string{"aébxy"}, 1), N: 1}
 		if err := s.Add(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Score(t.Context()); err != nil || math.Abs(got.After-3.0/5) > 1e-12 { // aaéb: one insertion, two deletions
+		// aaéb: one insertion, two deletions
+		if got, err := s.Score(t.Context()); err != nil || math.Abs(got.After-3.0/5) > 1e-12 {
 			t.Errorf("blank %s: got %v, %v", blank, got, err)
 		}
 	}

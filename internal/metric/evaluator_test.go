@@ -68,7 +68,8 @@ func measureRuns(t *testing.T, m Measure, reference float32) (Score, error) {
 	}()
 	for run, n := range []int{2, 1} {
 		scores := func(x float32) map[string]*ir.Array {
-			return map[string]*ir.Array{"y": ir.ArrayOf(slices.Repeat([]float32{x}, 3*n), int64(n), 3), "z/w": ir.ArrayOf(make([]float64, n*(run+1)), int64(n), int64(run+1))}
+			return map[string]*ir.Array{"y": ir.ArrayOf(slices.Repeat([]float32{x}, 3*n), int64(n), 3),
+				"z/w": ir.ArrayOf(make([]float64, n*(run+1)), int64(n), int64(run+1))}
 		}
 		b := &Batch{
 			Inputs: map[string]*ir.Array{"x": ir.ArrayOf(make([]int8, n), int64(n))}, Want: scores(reference), Got: scores(1.5),
@@ -97,7 +98,8 @@ print(json.dumps({"name": "sum", "value": float(candidate["y"].sum()), "higher_i
 func TestEvaluatorsReadOutputsOfBothModels(t *testing.T) {
 	e := Command(append(script(t, evaluatorOfSums), "a b"), time.Minute)
 	got, err := evaluate(t, e)
-	if err != nil || got.Name != "sum" || !got.HigherIsBetter || got.Before != 18 || got.After != 13.5 || !math.IsNaN(got.Error) {
+	if err != nil || got.Name != "sum" || !got.HigherIsBetter || got.Before != 18 || got.After != 13.5 ||
+		!math.IsNaN(got.Error) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
@@ -136,11 +138,13 @@ func TestErrorsOfEvaluators(t *testing.T) {
 		`print(" " * 100000)`: "more than 65536 bytes",
 		`import sys, json; print(json.dumps({"name": str(sys.argv[1] == sys.argv[2]), "value": 1, "higher_is_better": True}))`: "for the reference and",
 	} {
-		if got, err := evaluate(t, Command(script(t, text), time.Minute)); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := evaluate(t, Command(script(t, text), time.Minute)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v; want %s", text, got, err, want)
 		}
 	}
-	if _, err := evaluate(t, Command(script(t, "import time; time.sleep(1000)"), 100*time.Millisecond)); err == nil || !strings.Contains(err.Error(), "it took more than 100ms") {
+	if _, err := evaluate(t, Command(script(t, "import time; time.sleep(1000)"), 100*time.Millisecond)); err == nil ||
+		!strings.Contains(err.Error(), "it took more than 100ms") {
 		t.Errorf("timeout: got %v", err)
 	}
 	if _, err := evaluate(t, Command([]string{"/no/such/program"}, time.Minute)); err == nil {

@@ -40,7 +40,8 @@ func TestMetricsAreThoseOfLibraries(t *testing.T) {
 			}
 			labels = ir.ArrayOf(ids, labels.Shape...)
 		}
-		if err := s.Add(t.Context(), &Batch{Outputs: []string{"y"}, Got: map[string]*ir.Array{"y": outputs}, Labels: labels, N: int(labels.Shape[0])}); err != nil {
+		if err := s.Add(t.Context(), &Batch{Outputs: []string{"y"}, Got: map[string]*ir.Array{"y": outputs}, Labels: labels,
+			N: int(labels.Shape[0])}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := s.Score(t.Context()); err != nil || !(math.Abs(got.After-c.Value) <= 1e-9) {

@@ -109,7 +109,8 @@ func TestBoxesOfNegativeArea(t *testing.T) {
 		t.Errorf("%+v, %v", m, ok)
 	}
 	centers := []float32{50, 50, 9, 9, 60, 60, 9, 9}
-	if m, ok := MatchBoxes(ir.ArrayOf(centers, 2, 4), ir.ArrayOf([]float32{50, 50, 8, 9}, 1, 4)); !ok || m.Pairs != 1 || m.Overlap < 0.85 || m.Overlap > 0.9 {
+	if m, ok := MatchBoxes(ir.ArrayOf(centers, 2, 4), ir.ArrayOf([]float32{50, 50, 8, 9}, 1, 4)); !ok || m.Pairs != 1 ||
+		m.Overlap < 0.85 || m.Overlap > 0.9 {
 		t.Errorf("%+v, %v", m, ok)
 	}
 }

@@ -28,25 +28,34 @@ type Need uint8
 
 // Needs of metrics.
 const (
-	Labels            Need = iota // labels of the samples
-	Reference                     // outputs of the reference model
-	Tokens                        // token ids, the targets of a language model
-	LabelsOrReference             // labels of the samples, or without any the outputs of the reference model in their place
+	Labels    Need = iota // labels of the samples
+	Reference             // outputs of the reference model
+	Tokens                // token ids, the targets of a language model
+	// labels of the samples, or without any the outputs of the reference model in their place
+	LabelsOrReference
 )
 
 // Table is all metrics.
 func Table() []*Metric {
 	return []*Metric{
-		{Name: "top1", Doc: "fraction of labels whose class has the highest score", HigherIsBetter: true, Classes: true, new: top(1)},
-		{Name: "top5", Doc: "fraction of labels whose class is among the 5 highest scores", HigherIsBetter: true, Classes: true, new: top(5)},
-		{Name: "f1", Doc: "macro-averaged F1 of classes, or F1 of values above a threshold", HigherIsBetter: true, Classes: true, Options: map[string]string{"threshold": "0.5"}, new: newF1},
-		{Name: "map", Doc: "mean average precision of boxes, averaged over IoU thresholds from 0.5 to 0.95 (COCO)", HigherIsBetter: true, Needs: LabelsOrReference, Options: map[string]string{"iou": "", "labels": ""}, new: newMeanAP},
+		{Name: "top1", Doc: "fraction of labels whose class has the highest score", HigherIsBetter: true,
+			Classes: true, new: top(1)},
+		{Name: "top5", Doc: "fraction of labels whose class is among the 5 highest scores", HigherIsBetter: true,
+			Classes: true, new: top(5)},
+		{Name: "f1", Doc: "macro-averaged F1 of classes, or F1 of values above a threshold", HigherIsBetter: true,
+			Classes: true, Options: map[string]string{"threshold": "0.5"}, new: newF1},
+		{Name: "map", Doc: "mean average precision of boxes, averaged over IoU thresholds from 0.5 to 0.95 (COCO)",
+			HigherIsBetter: true, Needs: LabelsOrReference, Options: map[string]string{"iou": "", "labels": ""}, new: newMeanAP},
 		{Name: "box-agreement", Doc: "fraction of boxes that overlap one of the reference of the same class, matched greedily", HigherIsBetter: true, Needs: Reference, Options: map[string]string{"iou": "0.5"}, new: newBoxAgreement},
-		{Name: "cer", Doc: "character error rate of texts, decoded greedily (CTC)", Texts: true, Options: map[string]string{"blank": "0", "charset": ""}, new: newCER},
-		{Name: "spearman", Doc: "rank correlation of scores, or of cosine similarities of pairs, with labels", HigherIsBetter: true, new: newSpearman},
-		{Name: "embedding-cosine", Doc: "mean cosine similarity of embeddings to those of the reference", HigherIsBetter: true, Needs: Reference, new: newEmbeddingCosine},
+		{Name: "cer", Doc: "character error rate of texts, decoded greedily (CTC)", Texts: true,
+			Options: map[string]string{"blank": "0", "charset": ""}, new: newCER},
+		{Name: "spearman", Doc: "rank correlation of scores, or of cosine similarities of pairs, with labels",
+			HigherIsBetter: true, new: newSpearman},
+		{Name: "embedding-cosine", Doc: "mean cosine similarity of embeddings to those of the reference",
+			HigherIsBetter: true, Needs: Reference, new: newEmbeddingCosine},
 		{Name: "nearest-centroid", Doc: "fraction of embeddings that are nearest to the centroid of their class, leaving one out", HigherIsBetter: true, new: newNearestCentroid},
-		{Name: "perplexity", Doc: "exp of the mean negative log-likelihood of the next token", Needs: Tokens, new: newPerplexity},
+		{Name: "perplexity", Doc: "exp of the mean negative log-likelihood of the next token", Needs: Tokens,
+			new: newPerplexity},
 	}
 }
 

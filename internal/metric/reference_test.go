@@ -22,22 +22,25 @@ type task struct {
 }
 
 var tasks = map[string]task{
-	"classes":          {metric: "top1", shape: []int64{7}, label: upTo(7), integers: true},
-	"ties":             {metric: "top1", shape: []int64{4}, output: upTo(2), label: upTo(4), integers: true},
-	"classes of words": {metric: "top1", shape: []int64{3, 5}, labelShape: []int64{3}, label: orIgnored(5), integers: true},
-	"best of five":     {metric: "top5", shape: []int64{12}, output: upTo(9), label: upTo(12), integers: true},
-	"f1 of classes":    {metric: "f1", shape: []int64{5}, label: orIgnored(5), integers: true},
-	"f1 of activity":   {metric: "f1", shape: []int64{1}, output: fraction, label: upTo(2), integers: true},
-	"f1 of pixels":     {metric: "f1", shape: []int64{3, 4, 6}, labelShape: []int64{4, 6}, label: orIgnored(3), integers: true},
-	"texts":            {metric: "cer", shape: []int64{11, 6}, labelShape: []int64{8}, label: orIgnored(6), integers: true},
-	"ranks":            {metric: "spearman", shape: []int64{1}, output: upTo(20), label: upTo(9)},
-	"pairs":            {metric: "spearman", shape: []int64{8}, label: fraction},
-	"pairs of tokens":  {metric: "spearman", shape: []int64{5, 8}, label: fraction, mask: true},
-	"centroids":        {metric: "nearest-centroid", shape: []int64{6}, label: upTo(3), integers: true},
-	"directions":       {metric: "embedding-cosine", shape: []int64{4, 6}, mask: true},
-	"boxes":            {metric: "map", shape: []int64{9, 6}, labelShape: []int64{4, 5}},
-	"boxes of both":    {metric: "box-agreement", shape: []int64{9, 6}, labelShape: []int64{4, 5}},
-	"tokens":           {metric: "perplexity", shape: []int64{10, 13}, labelShape: []int64{10}, label: upTo(13), integers: true},
+	"classes": {metric: "top1", shape: []int64{7}, label: upTo(7), integers: true},
+	"ties":    {metric: "top1", shape: []int64{4}, output: upTo(2), label: upTo(4), integers: true},
+	"classes of words": {metric: "top1", shape: []int64{3, 5}, labelShape: []int64{3}, label: orIgnored(5),
+		integers: true},
+	"best of five":   {metric: "top5", shape: []int64{12}, output: upTo(9), label: upTo(12), integers: true},
+	"f1 of classes":  {metric: "f1", shape: []int64{5}, label: orIgnored(5), integers: true},
+	"f1 of activity": {metric: "f1", shape: []int64{1}, output: fraction, label: upTo(2), integers: true},
+	"f1 of pixels": {metric: "f1", shape: []int64{3, 4, 6}, labelShape: []int64{4, 6}, label: orIgnored(3),
+		integers: true},
+	"texts":           {metric: "cer", shape: []int64{11, 6}, labelShape: []int64{8}, label: orIgnored(6), integers: true},
+	"ranks":           {metric: "spearman", shape: []int64{1}, output: upTo(20), label: upTo(9)},
+	"pairs":           {metric: "spearman", shape: []int64{8}, label: fraction},
+	"pairs of tokens": {metric: "spearman", shape: []int64{5, 8}, label: fraction, mask: true},
+	"centroids":       {metric: "nearest-centroid", shape: []int64{6}, label: upTo(3), integers: true},
+	"directions":      {metric: "embedding-cosine", shape: []int64{4, 6}, mask: true},
+	"boxes":           {metric: "map", shape: []int64{9, 6}, labelShape: []int64{4, 5}},
+	"boxes of both":   {metric: "box-agreement", shape: []int64{9, 6}, labelShape: []int64{4, 5}},
+	"tokens": {metric: "perplexity", shape: []int64{10, 13}, labelShape: []int64{10}, label: upTo(13),
+		integers: true},
 }
 
 func upTo(n int) func(*rand.Rand) float64 {
@@ -141,7 +144,8 @@ func (k task) run(t *testing.T, size int, want, got, labels, mask []float64) Sco
 			each := len(xs) / k.samples
 			return array(xs[first*each:][:n*each], append([]int64{int64(n)}, shape...)...)
 		}
-		b := &Batch{Outputs: []string{"y"}, First: first, N: n, Got: map[string]*ir.Array{"y": part(got, k.shape)}, Inputs: map[string]*ir.Array{}}
+		b := &Batch{Outputs: []string{"y"}, First: first, N: n, Got: map[string]*ir.Array{"y": part(got, k.shape)},
+			Inputs: map[string]*ir.Array{}}
 		if want != nil {
 			b.Want = map[string]*ir.Array{"y": part(want, k.shape)}
 		}
@@ -182,11 +186,13 @@ func TestMetricsAreThoseOfReferenceImplementations(t *testing.T) {
 				k.samples = 40
 				want, got, labels, mask := k.draw(seed)
 				scores := k.run(t, 1, want, got, labels, mask)
-				if other := k.run(t, 16, want, got, labels, mask); other.After != scores.After || math.Abs(other.Error-scores.Error) > 1e-12 {
+				if other := k.run(t, 16, want, got, labels, mask); other.After != scores.After ||
+					math.Abs(other.Error-scores.Error) > 1e-12 {
 					t.Errorf("in runs of 16 samples: %+v, one by one: %+v", other, scores)
 				}
 				shape := append([]int64{int64(k.samples)}, k.shape...)
-				c := conform.Case{Labels: nested(labels, append([]int64{int64(k.samples)}, k.labelShape...)...), Reference: nested(want, shape...)}
+				c := conform.Case{Labels: nested(labels, append([]int64{int64(k.samples)}, k.labelShape...)...),
+					Reference: nested(want, shape...)}
 				if k.mask {
 					c.Mask = nested(mask, shape[:2]...)
 				}

@@ -12,7 +12,8 @@ const groups = 32
 // samples. The standard error is that of the delete-a-group jackknife on the difference of both models (Efron, The
 // Jackknife, the Bootstrap and Other Resampling Plans, 1982): the metric is computed again without each of the groups.
 type set[S any] struct {
-	read  func(b *Batch, side int) (func(s *S, i int), error) // of the outputs of one side; returns the function that adds sample i
+	// of the outputs of one side; returns the function that adds sample i
+	read  func(b *Batch, side int) (func(s *S, i int), error)
 	value func(parts []*S) float64
 
 	parts  [2][groups]S // of the reference and the model

@@ -43,7 +43,8 @@ func realModel(t *testing.T, name string) *ir.Model {
 	return f.Model
 }
 
-// Logits of token ids alone are the same in one run with empty caches and in several, each with the caches of the one before.
+// Logits of token ids alone are the same in one run with empty caches and in several, each with the caches of the
+// one before.
 func TestDecodingIsThatOfOneRun(t *testing.T) {
 	path := tokenFile(t, 2, 12, 1000)
 	for _, name := range []string{"transformer/gpt2_tiny_fp32", "transformer/qwen35_tiny"} {
@@ -102,7 +103,8 @@ func TestCarriedState(t *testing.T) {
 	}
 	defer s.Close()
 	carry := []dataset.Pair{{Output: "stateN", Input: "state"}}
-	set, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Samples: 3, Carry: carry, Ranges: map[string][2]int64{"sr": {8000, 8000}}})
+	set, err := dataset.Generate(dataset.Inputs(m.Graph),
+		dataset.Random{Samples: 3, Carry: carry, Ranges: map[string][2]int64{"sr": {8000, 8000}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +136,8 @@ func TestCarriedState(t *testing.T) {
 	if runs != 3 {
 		t.Errorf("%d runs, want 3", runs)
 	}
-	if _, err := dataset.Generate(dataset.Inputs(m.Graph), dataset.Random{Carry: []dataset.Pair{{Output: "none", Input: "state"}}}); err == nil {
+	if _, err := dataset.Generate(dataset.Inputs(m.Graph),
+		dataset.Random{Carry: []dataset.Pair{{Output: "none", Input: "state"}}}); err == nil {
 		t.Error("no error for an output that does not exist")
 	}
 }

@@ -25,7 +25,8 @@ type Options struct {
 
 	Metric metric.Measure // besides accuracy; nil for none
 
-	Counted func(metric.Count) error // receives the counts of accuracy of each run, in order; an error ends the comparison; nil for none
+	// receives the counts of accuracy of each run, in order; an error ends the comparison; nil for none
+	Counted func(metric.Count) error
 }
 
 // Compare runs a and b on the samples of set and compares b's outputs with a's. b may lack
@@ -48,9 +49,10 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	if len(set.Carry()) > 0 {
 		o.Parallel = 1
 	}
-	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch, Reuse: o.Parallel <= 1}), start, func(batch *dataset.Batch, p pair) error {
-		return c.runs(batch, p)
-	})
+	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch, Reuse: o.Parallel <= 1}), start,
+		func(batch *dataset.Batch, p pair) error {
+			return c.runs(batch, p)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +77,8 @@ func (e *SideError) Error() string { return e.Err.Error() }
 // Unwrap is the model's error.
 func (e *SideError) Unwrap() error { return e.Err }
 
-// commonOutputs are the outputs of the first model, want, that those of the second one, got, are compared with. Only those of layers
-// that the second one does not have may be missing, which notes state.
+// commonOutputs are the outputs of the first model, want, that those of the second one, got, are compared with.
+// Only those of layers that the second one does not have may be missing, which notes state.
 func commonOutputs(want, got []string) (names, notes []string, err error) {
 	has := make(map[string]bool, len(got))
 	for _, name := range got {
@@ -107,8 +109,8 @@ func PortNames(ports []op.Port) []string {
 	return names
 }
 
-// InputsOf are the inputs that s has, in its data types and with its numbers of heads: a compressed model may lack some of its source's inputs, or have
-// them in 16 bits, or caches of fewer heads.
+// InputsOf are the inputs that s has, in its data types and with its numbers of heads: a compressed model may lack
+// some of its source's inputs, or have them in 16 bits, or caches of fewer heads.
 func InputsOf(s engine.Session, in map[string]*ir.Array) map[string]*ir.Array {
 	mine := map[string]*ir.Array{}
 	for _, p := range s.Inputs() {
@@ -124,7 +126,8 @@ const castBlock = 4 << 10
 
 // cast is x in the float type of t. Other arrays are returned as they are.
 func cast(x *ir.Array, t *ir.Type) *ir.Array {
-	if t == nil || x.Kind != ir.Dense || x.DType == t.Elem || number.Check(x.DType) != nil || number.Check(t.Elem) != nil || !x.DType.IsFloat() || !t.Elem.IsFloat() {
+	if t == nil || x.Kind != ir.Dense || x.DType == t.Elem || number.Check(x.DType) != nil ||
+		number.Check(t.Elem) != nil || !x.DType.IsFloat() || !t.Elem.IsFloat() {
 		return x
 	}
 	y, buf := ir.NewArray(t.Elem, x.Shape...), make([]float64, castBlock)
@@ -172,7 +175,8 @@ func newComparison(names []string, set *dataset.Set, o Options, models ...engine
 	case o.Scores != "" && !slices.Contains(names, o.Scores):
 		return nil, fmt.Errorf("unknown output %q; outputs are %s", o.Scores, strings.Join(names, ", "))
 	}
-	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, labels: map[int64]float64{}, batch: set.Size(o.Batch)}
+	c := &comparison{Options: o, set: set, names: names, outputs: map[string]*outputSums{}, labels: map[int64]float64{},
+		batch: set.Size(o.Batch)}
 	c.first = models[0]
 	for _, s := range models {
 		c.states = append(c.states, dataset.NewState(carried(s, set)))
@@ -190,7 +194,8 @@ func carried(s engine.Session, set *dataset.Set) []dataset.Pair {
 type pair struct{ want, got map[string]*ir.Array }
 
 // start runs a and returns the run of b.
-func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *dataset.Batch) (func(context.Context) (pair, error), error) {
+func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *dataset.Batch) (func(context.Context) (pair,
+	error), error) {
 	want, err := c.run(ctx, a, c.states[0], batch)
 	if err != nil {
 		return nil, &SideError{First, err}
@@ -205,7 +210,8 @@ func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *data
 }
 
 // run runs s with the outputs that it carries from its run before.
-func (c *comparison) run(ctx context.Context, s engine.Session, state *dataset.State, batch *dataset.Batch) (map[string]*ir.Array, error) {
+func (c *comparison) run(ctx context.Context, s engine.Session, state *dataset.State,
+	batch *dataset.Batch) (map[string]*ir.Array, error) {
 	out, err := s.Run(ctx, InputsOf(s, state.Inputs(batch)), state.Fetch(c.names))
 	if err == nil {
 		state.Keep(out)
@@ -317,7 +323,8 @@ func (r *run) output(name string, want, got *ir.Array) error {
 
 // result is that of all batches.
 func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
-	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch}, Notes: slices.Concat(c.notes, c.set.Notes())}
+	r := &verification.Result{Data: &verification.Data{Samples: c.samples, Batch: c.batch},
+		Notes: slices.Concat(c.notes, c.set.Notes())}
 	if note := c.set.ClassNote(); note != "" {
 		r.Notes = append(r.Notes, note)
 	}

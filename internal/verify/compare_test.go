@@ -152,7 +152,8 @@ func (f *fake) Run(ctx context.Context, in map[string]*ir.Array, fetch []string)
 	return f.give(out)
 }
 
-func (f *fake) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string, visit func(string, *ir.Array) error) error {
+func (f *fake) Watch(ctx context.Context, in map[string]*ir.Array, fetch []string,
+	visit func(string, *ir.Array) error) error {
 	out, err := f.Run(ctx, in, fetch)
 	for _, name := range fetch {
 		if err == nil {
@@ -162,24 +163,28 @@ func (f *fake) Watch(ctx context.Context, in map[string]*ir.Array, fetch []strin
 	return err
 }
 
-// Layers are compared in one run of each model, also if the models compute them in another order; beyond EarlyBytes they are left out.
+// Layers are compared in one run of each model, also if the models compute them in another order; beyond EarlyBytes
+// they are left out.
 func TestValuesInAnotherOrder(t *testing.T) {
 	for _, c := range []struct {
 		names   string
 		bytes   int64 // of each value
 		dropped int
-	}{{"abcdef", 1, 0}, {"badcfe", 1, 0}, {"fabcde", 1, 0}, {"fabcde", EarlyBytes / 4, 1}, {"fedcba", EarlyBytes / 2, 3}, {"acef", 1, 0}, {"xab", 1, 0}} {
+	}{{"abcdef", 1, 0}, {"badcfe", 1, 0}, {"fabcde", 1, 0}, {"fabcde", EarlyBytes / 4, 1}, {"fedcba", EarlyBytes / 2, 3},
+		{"acef", 1, 0}, {"xab", 1, 0}} {
 		at := 0
 		e := &earlyValues{free: EarlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
 		e.next = func() (string, *ir.Array, bool) {
 			if at++; at > 6 {
 				return "", nil, false
 			}
-			return string("abcdef"[at-1]), &ir.Array{DType: ir.Uint8, Shape: []int64{int64(at)}, Data: make([]byte, c.bytes)}, true
+			return string("abcdef"[at-1]), &ir.Array{DType: ir.Uint8, Shape: []int64{int64(at)}, Data: make([]byte, c.bytes)},
+				true
 		}
 		for i := range c.names {
 			x := e.until(c.names[i : i+1])
-			if lost := x == nil; lost != (e.dropped[c.names[i:i+1]] || c.names[i] == 'x') || !lost && x.Shape[0] != int64(c.names[i]-'a'+1) {
+			if lost := x == nil; lost != (e.dropped[c.names[i:i+1]] || c.names[i] == 'x') || !lost &&
+				x.Shape[0] != int64(c.names[i]-'a'+1) {
 				t.Errorf("%s: %c is %v", c.names, c.names[i], x)
 			}
 		}
@@ -227,7 +232,8 @@ func TestLayersOfManyBytesAreComparedOnFewSamples(t *testing.T) {
 		}
 		return out, nil
 	}}
-	if err := s.Compare(t.Context(), large, open(t, m, s.Names), made(t, m, 5), 1, &verification.Result{}); err != nil || watched != 2 {
+	if err := s.Compare(t.Context(), large, open(t, m, s.Names), made(t, m, 5), 1, &verification.Result{}); err != nil ||
+		watched != 2 {
 		t.Errorf("layers of %d samples, %v; want 2", watched, err)
 	}
 }
@@ -250,7 +256,9 @@ func TestOutputsThatDoNotMatchAreErrors(t *testing.T) {
 	m := chain(1, 1)
 	good := open(t, m, nil)
 	gives := func(a *ir.Array) engine.Session {
-		return &fake{good, func(map[string]*ir.Array) (map[string]*ir.Array, error) { return map[string]*ir.Array{"y": a}, nil }}
+		return &fake{good, func(map[string]*ir.Array) (map[string]*ir.Array, error) {
+			return map[string]*ir.Array{"y": a}, nil
+		}}
 	}
 	for want, b := range map[string]engine.Session{
 		`output "y": float[1,5], but float[1,4] in the source`: gives(ir.NewArray(ir.Float, 1, 5)),

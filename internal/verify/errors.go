@@ -30,8 +30,9 @@ func (s *sums) add(want, got *ir.Array) {
 	}
 }
 
-// block accumulates elements. The conversions around products forbid a fused multiply-add, so that sums are the same on all CPUs. Sums are
-// variables, which the compiler holds in registers: in memory, each addition waits for the one before to be stored.
+// block accumulates elements. The conversions around products forbid a fused multiply-add, so that sums are the
+// same on all CPUs. Sums are variables, which the compiler holds in registers: in memory, each addition waits for
+// the one before to be stored.
 func (s *sums) block(want, got []float64) {
 	signal, got2, dot, noise, maxError := s.signal, s.got2, s.dot, s.noise, s.maxError
 	got = got[:len(want)]
@@ -71,7 +72,8 @@ func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat64 }
 
 // errors rounds to digits that do not depend on the CPU.
 func (s *sums) errors() verification.Errors {
-	e := verification.Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite, Lost: s.lost, SourceNonFinite: s.sourceNonFinite}
+	e := verification.Errors{Exact: s.noise == 0 && s.nonFinite == 0, Elements: s.elements, NonFinite: s.nonFinite,
+		Lost: s.lost, SourceNonFinite: s.sourceNonFinite}
 	if s.elements > s.sourceNonFinite {
 		e.Max = rounded(s.maxError, 0)
 	}

@@ -32,7 +32,8 @@ func TestErrorsOfAKnownDifference(t *testing.T) {
 func TestNaNIsCountedAndNotAveraged(t *testing.T) {
 	nan := float32(math.NaN())
 	e := errorsOf(t, []float32{1, 2, nan, 4}, []float32{1, nan, nan, 4})
-	if e.NonFinite != 1 || e.SourceNonFinite != 1 || e.Lost != 1 || !math.IsInf(e.DB(), -1) || e.SQNR != nil || e.Cosine != nil {
+	if e.NonFinite != 1 || e.SourceNonFinite != 1 || e.Lost != 1 || !math.IsInf(e.DB(), -1) || e.SQNR != nil ||
+		e.Cosine != nil {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -119,7 +120,8 @@ func TestAgreementOfScoresAndClasses(t *testing.T) {
 		{"rows that became NaN", ir.ArrayOf([]float32{1, 2}, 1, 2), ir.ArrayOf([]float32{nan, nan}, 1, 2), 0},
 		{"a picture", ir.NewArray(ir.Float, 1, 3, 2, 2), ir.NewArray(ir.Float, 1, 3, 2, 2), -1},
 		{"one score", ir.NewArray(ir.Float, 4, 1), ir.NewArray(ir.Float, 4, 1), -1},
-		{"8-bit floats", &ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 2}}, &ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 3}}, 0.5},
+		{"8-bit floats", &ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 2}},
+			&ir.Array{DType: ir.Float8E4M3FN, Shape: []int64{2}, Data: []byte{1, 3}}, 0.5},
 	} {
 		var s tally
 		s.compare(c.want, c.got)

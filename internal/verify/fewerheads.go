@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// fewerHeads removes the outputs that have fewer elements on an axis in the second model, such as present keys after heads were removed, and returns a
-// note about them.
+// fewerHeads removes the outputs that have fewer elements on an axis in the second model, such as present keys
+// after heads were removed, and returns a note about them.
 func fewerHeads(names []string, want, got []op.Port) (rest, notes []string) {
 	types := map[string]*ir.Type{}
 	for _, p := range got {
@@ -32,7 +32,8 @@ func fewerHeads(names []string, want, got []op.Port) (rest, notes []string) {
 	return names, notes
 }
 
-// cacheRank is the least rank of a cache: batch, heads, positions and channels of a head. Outputs of less are compared, and differ.
+// cacheRank is the least rank of a cache: batch, heads, positions and channels of a head. Outputs of less are
+// compared, and differ.
 const cacheRank = 4
 
 // shorter is the axis on which t has fewer elements than of, by their declarations; -1 if it has none.
@@ -48,8 +49,8 @@ func shorter(t, of *ir.Type) int {
 	return -1
 }
 
-// firstHeads is x with as many elements on each axis as t declares, if it has more: a cache of a model with fewer heads. Caches before the first token
-// are empty, so that it does not matter which heads these are.
+// firstHeads is x with as many elements on each axis as t declares, if it has more: a cache of a model with fewer
+// heads. Caches before the first token are empty, so that it does not matter which heads these are.
 func firstHeads(x *ir.Array, t *ir.Type) *ir.Array {
 	if t == nil || x.Kind != ir.Dense || x.Data == nil && x.Elems() > 0 || len(t.Shape) != len(x.Shape) {
 		return x

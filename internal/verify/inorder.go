@@ -8,9 +8,11 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 )
 
-// InOrder processes batches concurrently: start is called for one after the other and returns a run, up to n runs are concurrent, and add
-// receives their results in the order of the batches. With n up to 1 a run has ended before the next batch is read.
-func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch, error], start func(*dataset.Batch) (func(context.Context) (T, error), error), add func(*dataset.Batch, T) error) error {
+// InOrder processes batches concurrently: start is called for one after the other and returns a run, up to n runs
+// are concurrent, and add receives their results in the order of the batches. With n up to 1 a run has ended before
+// the next batch is read.
+func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch, error],
+	start func(*dataset.Batch) (func(context.Context) (T, error), error), add func(*dataset.Batch, T) error) error {
 	type outcome struct {
 		batch *dataset.Batch
 		value T

@@ -23,7 +23,8 @@ func numbered(n int) iter.Seq2[*dataset.Batch, error] {
 	}
 }
 
-// Results of batches are added in order, at most the given number run concurrently, and the first failure in this order is the error.
+// Results of batches are added in order, at most the given number run concurrently, and the first failure in this
+// order is the error.
 func TestInOrder(t *testing.T) {
 	const batches, broken = 40, 30
 	for _, n := range []int{0, 1, 3} {

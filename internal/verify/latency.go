@@ -17,8 +17,8 @@ const (
 	timedFor = time.Second
 )
 
-// Latency times runs of a and b in turn on the first batch of set. The minimum counts: cold caches and other load of the machine only add
-// time.
+// Latency times runs of a and b in turn on the first batch of set. The minimum counts: cold caches and other load
+// of the machine only add time.
 func Latency(ctx context.Context, a, b engine.Session, set *dataset.Set, o Options) (*verification.Latency, error) {
 	for batch, err := range set.Batches(ctx, dataset.Order{Size: set.Size(o.Batch)}) {
 		if err != nil {

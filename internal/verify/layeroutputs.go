@@ -15,8 +15,9 @@ type layerOutputs struct {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// layersOf returns the outputs of want that are numbered like name, if got lacks those with the highest numbers: it has fewer layers. Nil
-// otherwise. The other outputs may be those of other layers, as they are renumbered when layers are removed.
+// layersOf returns the outputs of want that are numbered like name, if got lacks those with the highest numbers: it
+// has fewer layers. Nil otherwise. The other outputs may be those of other layers, as they are renumbered when
+// layers are removed.
 func layersOf(name string, want []string, got map[string]bool) *layerOutputs {
 	for _, at := range digits.FindAllStringIndex(name, -1) {
 		l := &layerOutputs{name[:at[0]] + "*" + name[at[1]:], map[string]int{}}

@@ -25,7 +25,8 @@ type Shared struct {
 	bytes   int64             // compared so far
 }
 
-// CommonValues finds the values that a and b have in common and that outputs of both depend on, outputs included: sessions of users compute no others.
+// CommonValues finds the values that a and b have in common and that outputs of both depend on, outputs included:
+// sessions of users compute no others.
 func CommonValues(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	nodes, err := a.Graph.Live()
 	if err != nil {
@@ -72,9 +73,11 @@ var errStopped = errors.New("stopped")
 // layerSamples is the number of samples on which layers are compared: enough to rank them.
 const layerSamples = 8
 
-// Compare adds the layers to r: the values inside a and b, compared on the first samples of set, in runs of batch of them. The sessions retain
-// the values, so that they do not fuse operators across them: they are others than those whose outputs are compared, which users run.
-func (s *Shared) Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, batch int, r *verification.Result) error {
+// Compare adds the layers to r: the values inside a and b, compared on the first samples of set, in runs of batch
+// of them. The sessions retain the values, so that they do not fuse operators across them: they are others than
+// those whose outputs are compared, which users run.
+func (s *Shared) Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, batch int,
+	r *verification.Result) error {
 	by, state := map[string]*sums{}, dataset.NewState(carried(a, set))
 	for batch, err := range set.Sequences(ctx, dataset.Order{Size: set.Size(batch), Reuse: true}) {
 		if err != nil {
@@ -100,8 +103,8 @@ func (s *Shared) Compare(ctx context.Context, a, b engine.Session, set *dataset.
 // maxLayerBytes bounds the time of comparing layers: beyond it there are no further samples.
 const maxLayerBytes = 256 << 20
 
-// compare accumulates the errors of the shared values on one batch in one run of each model: the first one is continued until it has
-// computed the value that the second one has reached.
+// compare accumulates the errors of the shared values on one batch in one run of each model: the first one is
+// continued until it has computed the value that the second one has reached.
 func (s *Shared) compare(ctx context.Context, a, b engine.Session, batch *dataset.Batch, by map[string]*sums) error {
 	in := batch.Inputs
 	padding := NewPadding(a, batch)
@@ -175,10 +178,12 @@ func (s *Shared) note() string {
 	if s.dropped == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d layers were not compared: the models compute them in another order", s.dropped, len(s.Names))
+	return fmt.Sprintf("%d of %d layers were not compared: the models compute them in another order",
+		s.dropped, len(s.Names))
 }
 
-// measure accumulates a value without padding. It skips values that are not float, or that differ in shape between the models.
+// measure accumulates a value without padding. It skips values that are not float, or that differ in shape between
+// the models.
 func measure(by map[string]*sums, padding *Padding, name string, want, got *ir.Array) {
 	if want.Kind != ir.Dense || got.Kind != ir.Dense || !measurable(want, got) || !slices.Equal(want.Shape, got.Shape) {
 		return
@@ -231,7 +236,8 @@ func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.
 			noise[v] = relative(l.Errors.DB())
 			if added := noise[v] - reaches; added > most && !s.same[n] {
 				most, breaking = added, n
-				breaks = &verification.Break{Value: l.Value, Node: l.Node, Op: l.Op, Module: l.Module, From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
+				breaks = &verification.Break{Value: l.Value, Node: l.Node, Op: l.Op, Module: l.Module,
+					From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
 			}
 		}
 	}

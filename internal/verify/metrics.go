@@ -12,7 +12,8 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// openMetrics starts the measurement of accuracy, which is measured wherever the data and the outputs have classes, and of the chosen metric.
+// openMetrics starts the measurement of accuracy, which is measured wherever the data and the outputs have classes,
+// and of the chosen metric.
 func (c *comparison) openMetrics() (err error) {
 	if c.accuracy = metric.NewAccuracy(); c.Metric == nil {
 		return nil
@@ -24,7 +25,8 @@ func (c *comparison) openMetrics() (err error) {
 // addMetrics accumulates the metrics of a batch.
 func (c *comparison) addMetrics(batch *dataset.Batch, want, got map[string]*ir.Array) error {
 	b := &metric.Batch{
-		Inputs: batch.Inputs, Want: want, Got: got, Outputs: ScoreOutputs(c.Scores, c.names), Labels: batch.Labels, Targets: batch.Targets, First: batch.First, N: batch.N,
+		Inputs: batch.Inputs, Want: want, Got: got, Outputs: ScoreOutputs(c.Scores, c.names), Labels: batch.Labels,
+		Targets: batch.Targets, First: batch.First, N: batch.N,
 	}
 	if c.single {
 		b.Want = nil
@@ -71,7 +73,8 @@ func (c *comparison) measured(ctx context.Context, r *verification.Result) error
 		return err
 	}
 	r.Metric = &verification.Metric{
-		Name: s.Name, HigherIsBetter: s.HigherIsBetter, Before: rounded(s.Before, 9), After: rounded(s.After, 9), Error: rounded(s.Error, 9), Single: c.single,
+		Name: s.Name, HigherIsBetter: s.HigherIsBetter, Before: rounded(s.Before, 9), After: rounded(s.After, 9),
+		Error: rounded(s.Error, 9), Single: c.single,
 	}
 	return nil
 }
@@ -93,7 +96,8 @@ func (c *comparison) measuredAccuracy(r *verification.Result) {
 		r.Unmeasured = "all labels are negative, which do not count"
 		return
 	}
-	r.Accuracy = &verification.Accuracy{Before: rounded(s.Before, 9), After: *rounded(s.After, 9), Error: s.Error, Likelihood: c.drop.of()}
+	r.Accuracy = &verification.Accuracy{Before: rounded(s.Before, 9), After: *rounded(s.After, 9), Error: s.Error,
+		Likelihood: c.drop.of()}
 	if n, lost, gained := c.accuracy.Changed(); !c.single {
 		r.Accuracy.Drop = verification.NewDrop(int64(n), int64(math.Round(s.Before*n)), int64(lost), int64(gained))
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A Padding is the tokens of a run that do not count, by the attention masks among its inputs: models compute arbitrary numbers for them, which no user
-// of the model reads.
+// A Padding is the tokens of a run that do not count, by the attention masks among its inputs: models compute
+// arbitrary numbers for them, which no user of the model reads.
 type Padding struct {
 	masks []tokenMask
 	axes  map[string][]ir.Dim // declared, of inputs and outputs by name
@@ -60,7 +60,8 @@ func NewPadding(s Ports, b *dataset.Batch) *Padding {
 	return p
 }
 
-// masksOf are the tokens that the data found to be no padding, under the name of an input of the same shape, or without token ids the attention masks.
+// masksOf are the tokens that the data found to be no padding, under the name of an input of the same shape, or
+// without token ids the attention masks.
 func masksOf(b *dataset.Batch) []metric.Mask {
 	a := b.Attended
 	if a == nil || a.Elems() == 0 {
@@ -81,8 +82,8 @@ type Ports interface {
 	Outputs() []op.Port
 }
 
-// Parts are two values of the same shape without padding, a pair for each sample; the values themselves if none of their axes is that of the tokens.
-// p may be nil.
+// Parts are two values of the same shape without padding, a pair for each sample; the values themselves if none of
+// their axes is that of the tokens. p may be nil.
 func (p *Padding) Parts(name string, want, got *ir.Array) iter.Seq2[*ir.Array, *ir.Array] {
 	return func(yield func(*ir.Array, *ir.Array) bool) {
 		m, axis := p.axisOf(name, want)
@@ -98,8 +99,9 @@ func (p *Padding) Parts(name string, want, got *ir.Array) iter.Seq2[*ir.Array, *
 	}
 }
 
-// axisOf is the mask of the tokens of the value of that name and their axis, nil if it has none. By size alone the axis is the second one of values of three
-// axes or more, or the third one behind that of heads; an axis whose declared name is that of the mask's axis takes precedence, one of another name is none.
+// axisOf is the mask of the tokens of the value of that name and their axis, nil if it has none. By size alone the
+// axis is the second one of values of three axes or more, or the third one behind that of heads; an axis whose
+// declared name is that of the mask's axis takes precedence, one of another name is none.
 func (p *Padding) axisOf(name string, a *ir.Array) (*tokenMask, int) {
 	if p == nil || a.DType == ir.String || a.DType.Bits()%8 != 0 {
 		return nil, 0

@@ -23,7 +23,8 @@ func port(name string, axes ...string) op.Port {
 	return op.Port{Name: name, Type: t}
 }
 
-// Values at padding do not change errors and agreement, on whichever axis the tokens are; those of tokens that count do.
+// Values at padding do not change errors and agreement, on whichever axis the tokens are; those of tokens that
+// count do.
 func TestPaddingCountsNowhere(t *testing.T) {
 	const n, length = 4, 6
 	r := rand.New(rand.NewPCG(3, 3))
@@ -34,7 +35,8 @@ func TestPaddingCountsNowhere(t *testing.T) {
 		}
 	}
 	ir.View[int64](mask)[length-1] = 0
-	s := ports{[]op.Port{port("attention_mask", "b", "s")}, []op.Port{port("start", "b", "s"), port("classes", "b", "c"), port("other", "b", "t", "c")}}
+	s := ports{[]op.Port{port("attention_mask", "b", "s")}, []op.Port{port("start", "b", "s"), port("classes", "b", "c"),
+		port("other", "b", "t", "c")}}
 	p := NewPadding(s, &dataset.Batch{N: n, Inputs: map[string]*ir.Array{"attention_mask": mask}})
 	for _, c := range []struct {
 		name  string

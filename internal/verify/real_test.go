@@ -62,7 +62,8 @@ func TestAccuraciesOfTrainedModels(t *testing.T) {
 	}
 	want := scores(t)
 	data := filepath.Join(conform.Shared(t), "fixtures", "datasets")
-	mnist := filepath.Join(data, "mnist", "t10k-even-images-idx3-ubyte.gz") + "," + filepath.Join(data, "mnist", "t10k-even-labels-idx1-ubyte.gz")
+	mnist := filepath.Join(data, "mnist", "t10k-even-images-idx3-ubyte.gz") + "," +
+		filepath.Join(data, "mnist", "t10k-even-labels-idx1-ubyte.gz")
 	cifar := filepath.Join(data, "cifar10", "sdp200.bin")
 	pixels := dataset.Options{Scale: 1.0 / 255}
 	channels := dataset.Options{Scale: 1.0 / 255, Mean: []float64{0.485, 0.456, 0.406}, Std: []float64{0.225}}
@@ -159,7 +160,8 @@ func readSentences(t *testing.T, m *ir.Model) []sentence {
 	defer session.Close()
 	var read []sentence
 	for _, labels := range []string{"labels", "is_test"} {
-		set, err := dataset.Open(path, dataset.Inputs(m.Graph), nil, dataset.Options{Labels: labels, Fill: map[string]float64{"token_type_ids": 0}})
+		set, err := dataset.Open(path, dataset.Inputs(m.Graph), nil,
+			dataset.Options{Labels: labels, Fill: map[string]float64{"token_type_ids": 0}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,8 @@ func exact() Tolerance {
 	return Tolerance{&zero, &zero}
 }
 
-// of returns both tolerances for an element type. By default floats of 16 bits may differ by four roundings, and by one of a number around 1
-// where sums cancel out; integers are equal.
+// of returns both tolerances for an element type. By default floats of 16 bits may differ by four roundings, and by
+// one of a number around 1 where sums cancel out; integers are equal.
 func (tol Tolerance) of(dt ir.DType) (relative, absolute float64) {
 	switch dt {
 	case ir.Float, ir.Double:
@@ -47,7 +47,8 @@ func (tol Tolerance) of(dt ir.DType) (relative, absolute float64) {
 // Recorded runs a on the samples of set and compares its outputs with the recorded
 // ones. Result.Beyond names the first number beyond the tolerance. Data with
 // labels and without outputs gives the accuracy and the metric only.
-func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance, o Options) (*verification.Result, error) {
+func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Tolerance,
+	o Options) (*verification.Result, error) {
 	if len(set.Recorded()) == 0 && !set.Labelled() && o.Metric == nil {
 		return nil, errors.New("the data has no recorded outputs and no labels; give a second model to compare with")
 	}

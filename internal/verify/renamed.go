@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A renamed session has the inputs and outputs of another model's session under the names of a model that was trained on it.
+// A renamed session has the inputs and outputs of another model's session under the names of a model that was
+// trained on it.
 type renamed struct {
 	engine.Session
 	inputs, outputs map[string]string // names of the other model by those of the trained one

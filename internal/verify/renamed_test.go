@@ -37,7 +37,8 @@ func namedPorts(names []string) []op.Port {
 	return ports
 }
 
-// Outputs of a teacher correspond to those of the student by their names, the others by their order, and inputs by being the only one.
+// Outputs of a teacher correspond to those of the student by their names, the others by their order, and inputs by
+// being the only one.
 func TestRenamed(t *testing.T) {
 	teacher := &named{in: []string{"pixels"}, out: []string{"scores", "boxes"}}
 	s := Renamed(teacher, &named{in: []string{"x"}, out: []string{"boxes", "y"}})

@@ -58,6 +58,8 @@ func sameConst(ctx context.Context, e *ir.Eval, v, w *ir.Tensor) bool {
 
 // sameAttr counts attributes with tensors or graphs as different.
 func sameAttr(a, b *ir.Attr) bool {
-	return b != nil && a.Type == b.Type && a.Type <= ir.AttrStrings && a.Tensor == nil && a.Graph == nil && a.Ref == b.Ref && a.Elided == b.Elided &&
-		a.I == b.I && a.F == b.F && a.S == b.S && slices.Equal(a.Ints, b.Ints) && slices.Equal(a.Floats, b.Floats) && slices.Equal(a.Strings, b.Strings)
+	return b != nil && a.Type == b.Type && a.Type <= ir.AttrStrings && a.Tensor == nil && a.Graph == nil &&
+		a.Ref == b.Ref && a.Elided == b.Elided &&
+		a.I == b.I && a.F == b.F && a.S == b.S && slices.Equal(a.Ints, b.Ints) && slices.Equal(a.Floats, b.Floats) &&
+		slices.Equal(a.Strings, b.Strings)
 }

@@ -9,7 +9,8 @@ import (
 
 // Two models with the same tied scores agree, and a tie that one of them breaks in favor of a later class does not.
 func TestTiesInAgreement(t *testing.T) {
-	tied, first, later := ir.ArrayOf([]float32{2, 2, 1}, 1, 3), ir.ArrayOf([]float32{3, 2, 1}, 1, 3), ir.ArrayOf([]float32{2, 3, 1}, 1, 3)
+	tied, first, later := ir.ArrayOf([]float32{2, 2, 1}, 1, 3), ir.ArrayOf([]float32{3, 2, 1}, 1, 3),
+		ir.ArrayOf([]float32{2, 3, 1}, 1, 3)
 	for _, c := range []struct {
 		got  *ir.Array
 		want int64
@@ -21,7 +22,8 @@ func TestTiesInAgreement(t *testing.T) {
 	}
 }
 
-// Scores that are probabilities stay as they are; of others the softmax is taken, here of differences whose exponentials are known.
+// Scores that are probabilities stay as they are; of others the softmax is taken, here of differences whose
+// exponentials are known.
 func TestProbabilitiesOfScores(t *testing.T) {
 	for _, c := range []struct{ row, want []float64 }{
 		{[]float64{0.5, 0.25, 0.25}, []float64{0.5, 0.25, 0.25}},

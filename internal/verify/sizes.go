@@ -17,9 +17,9 @@ type typer interface {
 	Types(in map[string]ir.Spec) (map[string]ir.Spec, error)
 }
 
-// sizedByValues reports whether the size of an output of s depends on the values of its inputs, not on their shapes alone: otherwise another size is a
-// fault of the second model. A backend that does not infer types has the declared ones: their fixed axes, and those of an input of the same name, do not
-// depend on values.
+// sizedByValues reports whether the size of an output of s depends on the values of its inputs, not on their shapes
+// alone: otherwise another size is a fault of the second model. A backend that does not infer types has the
+// declared ones: their fixed axes, and those of an input of the same name, do not depend on values.
 func sizedByValues(s Ports, name string, in map[string]*ir.Array, want, got []int64) bool {
 	if t, ok := s.(typer); ok {
 		specs := map[string]ir.Spec{}
@@ -85,7 +85,8 @@ func (d *outputSums) sized(want, got *ir.Array, scores bool) {
 	}
 	d.sizes.common = true
 	n := min(want.Shape[axis], got.Shape[axis])
-	if want, got = leading(want, axis, n), leading(got, axis, n); measurable(want, got) && slices.Equal(want.Shape, got.Shape) {
+	if want, got = leading(want, axis, n), leading(got, axis, n); measurable(want, got) &&
+		slices.Equal(want.Shape, got.Shape) {
 		d.sums.add(want, got)
 	}
 }
@@ -105,12 +106,14 @@ func (s *differingSizes) result(common verification.Errors) *verification.Sizes 
 	if s.differ == 0 {
 		return nil
 	}
-	r := &verification.Sizes{Runs: s.differ, Of: s.runs, First: s.first, Before: s.before, After: s.after, Scores: s.scores}
+	r := &verification.Sizes{Runs: s.differ, Of: s.runs, First: s.first, Before: s.before, After: s.after,
+		Scores: s.scores}
 	if s.common {
 		r.Common = &common
 	}
 	if m := s.boxes; s.isBoxes && m.Boxes > 0 {
-		r.Boxes = &verification.Boxes{IoU: m.IoU, Matched: *rounded(2*float64(m.Pairs)/float64(m.Boxes), 9), Overlap: rounded(m.Overlap/float64(m.Pairs), 9)}
+		r.Boxes = &verification.Boxes{IoU: m.IoU, Matched: *rounded(2*float64(m.Pairs)/float64(m.Boxes), 9),
+			Overlap: rounded(m.Overlap/float64(m.Pairs), 9)}
 	}
 	return r
 }
@@ -140,7 +143,8 @@ func leading(a *ir.Array, axis int, n int64) *ir.Array {
 	return y
 }
 
-// equalRows counts the rows of integers or strings on an axis that both have, each as often as in the one with fewer of it, and the rows of the longer one.
+// equalRows counts the rows of integers or strings on an axis that both have, each as often as in the one with
+// fewer of it, and the rows of the longer one.
 func equalRows(want, got *ir.Array, axis int) (same, all int64) {
 	left := map[string]int64{}
 	for _, row := range rowsOf(want, axis) {
@@ -181,8 +185,9 @@ func rowsOf(a *ir.Array, axis int) []string {
 	return out
 }
 
-// Distance is the noise and the signal of an output relative to that of the source: sums of squares of floats without padding, and of other elements the
-// number of those that differ. The rows of an output of another size that the other one does not have are noise, so that another size is never exact.
+// Distance is the noise and the signal of an output relative to that of the source: sums of squares of floats
+// without padding, and of other elements the number of those that differ. The rows of an output of another size
+// that the other one does not have are noise, so that another size is never exact.
 func Distance(want, got *ir.Array) (noise, signal float64) {
 	if want.Kind != ir.Dense || got.Kind != ir.Dense {
 		return 0, 0

@@ -23,8 +23,9 @@ func selecting(above float32) *ir.Model {
 	large := g.Insert(nil, "Greater", []*ir.Value{x, g.AddConst("t", scalar(above))})
 	values := g.Insert(nil, "Compress", []*ir.Value{x, large}, ir.IntAttr("axis", 0))
 	for name, v := range map[string]*ir.Value{
-		"positions": g.Insert(nil, "NonZero", []*ir.Value{large}), "values": values, "distinct": g.Insert(nil, "Unique", []*ir.Value{values}),
-		"all": g.Insert(nil, "Neg", []*ir.Value{x}),
+		"positions": g.Insert(nil, "NonZero", []*ir.Value{large}), "values": values,
+		"distinct": g.Insert(nil, "Unique", []*ir.Value{values}),
+		"all":      g.Insert(nil, "Neg", []*ir.Value{x}),
 	} {
 		v.Name = name
 		g.AddOutput(v)
@@ -32,7 +33,8 @@ func selecting(above float32) *ir.Model {
 	return m
 }
 
-// Outputs whose size depends on values are compared as far as they can be, whatever their sizes; the gates on their elements state why there is no value.
+// Outputs whose size depends on values are compared as far as they can be, whatever their sizes; the gates on their
+// elements state why there is no value.
 func TestOutputsSizedByValues(t *testing.T) {
 	r := compared(t, selecting(0.3), selecting(0.5))
 	by := map[string]verification.Output{}
@@ -44,13 +46,15 @@ func TestOutputsSizedByValues(t *testing.T) {
 	}
 	for _, name := range []string{"values", "distinct"} {
 		o := by[name]
-		if o.Sizes == nil || o.Errors != nil || o.Agreement != nil || o.Sizes.Common == nil || o.Sizes.Of != 3 || o.Sizes.Before <= o.Sizes.After {
+		if o.Sizes == nil || o.Errors != nil || o.Agreement != nil || o.Sizes.Common == nil || o.Sizes.Of != 3 ||
+			o.Sizes.Before <= o.Sizes.After {
 			t.Errorf("%s: %+v, %+v", name, o, o.Sizes)
 		}
 	}
 	// Positions above 0.5 are some of those above 0.3.
 	o := by["positions"]
-	if o.Sizes == nil || o.Agreement == nil || math.Abs(*o.Agreement-float64(o.Sizes.After)/float64(o.Sizes.Before)) > 1e-9 || o.Sizes.Runs != 3 {
+	if o.Sizes == nil || o.Agreement == nil ||
+		math.Abs(*o.Agreement-float64(o.Sizes.After)/float64(o.Sizes.Before)) > 1e-9 || o.Sizes.Runs != 3 {
 		t.Errorf("positions: %+v, %+v", o, o.Sizes)
 	}
 	for _, rule := range verification.Rules()[:2] {
@@ -63,7 +67,8 @@ func TestOutputsSizedByValues(t *testing.T) {
 	}
 }
 
-// A size that follows from the shapes of the inputs is a fault of the second model, also behind axes that the model declares as open.
+// A size that follows from the shapes of the inputs is a fault of the second model, also behind axes that the model
+// declares as open.
 func TestSizesThatFollowFromShapes(t *testing.T) {
 	cut := func(end int64) *ir.Model {
 		m := ir.NewModel()
@@ -131,7 +136,8 @@ func TestBoxesAreMatchedByContent(t *testing.T) {
 	if s.Boxes == nil || math.Abs(s.Boxes.Matched-0.8) > 1e-9 || math.Abs(*s.Boxes.Overlap-0.9) > 1e-9 {
 		t.Errorf("got %+v", s.Boxes)
 	}
-	if text := fmt.Sprint(s.Text()); !strings.Contains(text, "3 → 2 rows in 1 of 0 runs (float[3,4] → float[2,4]) · boxes matched 80 %") {
+	if text := fmt.Sprint(s.Text()); !strings.Contains(text,
+		"3 → 2 rows in 1 of 0 runs (float[3,4] → float[2,4]) · boxes matched 80 %") {
 		t.Error(text)
 	}
 }

@@ -16,7 +16,8 @@ func (s *spread) add(noise, signal float64) {
 	s.product += float64(noise * signal)
 }
 
-// deviation is the standard error of the ratio of sums, noise/signal, relative to it (the ratio estimator of survey sampling).
+// deviation is the standard error of the ratio of sums, noise/signal, relative to it (the ratio estimator of survey
+// sampling).
 func (s *spread) deviation() float64 {
 	if s.runs < 2 || !(s.noise > 0) || !(s.signal > 0) {
 		return 0

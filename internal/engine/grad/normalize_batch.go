@@ -12,8 +12,8 @@ var batchNorms = []rule{
 	{Type: "InstanceNormalization", Backward: instanceNorm},
 }
 
-// A RunningStatistic is a running statistic of BatchNormalization, a constant of the model: mean or variance per channel. Like a
-// parameter it is an input of the step; after each step the caller replaces it by New.
+// A RunningStatistic is a running statistic of BatchNormalization, a constant of the model: mean or variance per
+// channel. Like a parameter it is an input of the step; after each step the caller replaces it by New.
 type RunningStatistic struct {
 	Name   string
 	Tensor *ir.Tensor // before training

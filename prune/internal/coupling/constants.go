@@ -82,7 +82,8 @@ func (k *constants) mismatch(o *pass.Operand, channels [][]Channel) pass.Reason 
 	}
 	for axis, us := range channels {
 		if us != nil && int64(len(us)) != o.Shape[axis] {
-			return pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("shape %v of %s", o.Base.Const.Shape, o.Base.Name)}
+			return pass.Reason{Code: pass.ChannelsConstant,
+				Detail: fmt.Sprintf("shape %v of %s", o.Base.Const.Shape, o.Base.Name)}
 		}
 	}
 	return pass.Reason{}

@@ -30,7 +30,8 @@ func (p *propagation) keepCounted() {
 	for _, n := range p.counted {
 		a, at, rank, ok := p.axisOf(n)
 		from, to := clamp(n.Int("start", 0), int64(rank)), clamp(n.Int("end", int64(rank)), int64(rank))
-		if !ok || at >= int(from) && at < int(to) && !p.onlyTargets(n.Outputs[0], at-int(from), int(to-from), map[*ir.Value]bool{}) {
+		if !ok || at >= int(from) && at < int(to) && !p.onlyTargets(n.Outputs[0], at-int(from), int(to-from),
+			map[*ir.Value]bool{}) {
 			p.keep(n, a.channels, reason)
 		}
 	}

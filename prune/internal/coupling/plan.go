@@ -36,7 +36,8 @@ type Source struct {
 // Find follows the channels of every graph of c's model: main graph, subgraphs and functions. It changes nothing.
 // Constants for which unfit returns a reason are not pruned. Graphs with cycles are an error.
 func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
-	ch := &channelMap{classes: classes{reasons: map[Channel]pass.Reason{}}, axes: map[*ir.Value]*axis{}, blockSizes: map[Channel]int{}}
+	ch := &channelMap{classes: classes{reasons: map[Channel]pass.Reason{}}, axes: map[*ir.Value]*axis{},
+		blockSizes: map[Channel]int{}}
 	k := &constants{
 		channels: ch, step: s, unfit: unfit,
 		of: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},

@@ -139,7 +139,8 @@ func (x *attentionNode) setOutput(i, at int, us []Channel) {
 func (p *propagation) caches(g *ir.Graph) {
 	for _, v := range g.Inputs {
 		dims, _ := p.inferred.Of(v)
-		if v.Const == nil && len(dims) > 3 && dims[len(dims)-3].Known() && dims[len(dims)-3].N <= maxWidth && slices.ContainsFunc(v.Uses(), isCache) {
+		if v.Const == nil && len(dims) > 3 && dims[len(dims)-3].Known() && dims[len(dims)-3].N <= maxWidth &&
+			slices.ContainsFunc(v.Uses(), isCache) {
 			p.set(v, -3, p.classes.fresh(dims[len(dims)-3].N))
 		}
 	}
@@ -160,7 +161,9 @@ func attendPacked(p *propagation, n *ir.Node) {
 	in, count := p.in(n, 0), n.Int("num_heads", 0)
 	o := pass.Trace(n.Input(1))
 	sizes := packedSizes(n, o)
-	if sizes == nil || in != nil && in.at != -1 || len(n.Outputs) > 2 || slices.ContainsFunc(sizes, func(s int64) bool { return count < 1 || s < count || s%count != 0 }) {
+	if sizes == nil || in != nil && in.at != -1 || len(n.Outputs) > 2 || slices.ContainsFunc(sizes, func(s int64) bool {
+		return count < 1 || s < count || s%count != 0
+	}) {
 		x.noHeads()
 		return
 	}
@@ -226,7 +229,8 @@ func attendGroups(p *propagation, n *ir.Node) {
 	x := &attentionNode{p, n}
 	count, groups := n.Int("num_heads", 0), n.Int("kv_num_heads", 0)
 	a := p.in(n, 0)
-	if a == nil || a.at != -1 || count < 1 || groups < 1 || len(n.Outputs) > 3 || n.Input(12) != nil || n.Input(13) != nil {
+	if a == nil || a.at != -1 || count < 1 || groups < 1 || len(n.Outputs) > 3 || n.Input(12) != nil ||
+		n.Input(13) != nil {
 		x.noHeads()
 		return
 	}

@@ -99,7 +99,8 @@ func (p *propagation) broadcast(n *ir.Node, i int, lead *axis) {
 	case a != nil && a.at == lead.at && len(a.channels) == 1:
 		p.keep(n, a.channels, pass.Reason{Code: pass.ChannelsAxis, Detail: "broadcast of one channel"})
 	case a != nil:
-		p.keep(n, slices.Concat(a.channels, lead.channels), pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on different axes"})
+		p.keep(n, slices.Concat(a.channels, lead.channels),
+			pass.Reason{Code: pass.ChannelsAxis, Detail: "channels on different axes"})
 	default:
 		p.broadcastConstant(n, i, lead)
 	}

@@ -36,7 +36,8 @@ func conv(p *propagation, n *ir.Node) {
 	}
 	group, out := n.Int("group", 1), p.classes.fresh(w[0])
 	if group < 1 || w[0]%group != 0 || in != nil && int64(len(in.channels)) != group*w[1] {
-		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant, Detail: fmt.Sprintf("filters of shape %v in %d groups", w, group)})
+		p.unsupported(n, pass.Reason{Code: pass.ChannelsConstant,
+			Detail: fmt.Sprintf("filters of shape %v in %d groups", w, group)})
 		return
 	}
 	channels := make([][]Channel, len(w))

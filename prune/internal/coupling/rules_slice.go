@@ -20,7 +20,9 @@ func slice(p *propagation, n *ir.Node) {
 		return
 	}
 	ws := p.windows(n)
-	if axes, given := n.Input(3).Ints(); ok && ws == nil && given && !slices.ContainsFunc(axes, func(x int64) bool { return counted(x, rank) == at }) {
+	if axes, given := n.Input(3).Ints(); ok && ws == nil && given && !slices.ContainsFunc(axes, func(x int64) bool {
+		return counted(x, rank) == at
+	}) {
 		p.set(n.Outputs[0], a.at, a.channels) // computed bounds of other axes
 		return
 	}
@@ -101,7 +103,8 @@ func (s shapes) windows(n *ir.Node) []window {
 	ws := make([]window, len(lists[0]))
 	for i := range ws {
 		ws[i] = window{lists[0][i], math.MaxInt64, int64(i), 1}
-		if len(lists[1]) != len(ws) || lists[2] != nil && len(lists[2]) != len(ws) || lists[3] != nil && len(lists[3]) != len(ws) {
+		if len(lists[1]) != len(ws) || lists[2] != nil && len(lists[2]) != len(ws) || lists[3] != nil &&
+			len(lists[3]) != len(ws) {
 			return nil
 		}
 		ws[i].end = lists[1][i]

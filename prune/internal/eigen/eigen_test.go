@@ -15,7 +15,8 @@ import (
 func symmetric(t *rapid.T) (a []float64, n int) {
 	n = rapid.IntRange(1, 24).Draw(t, "n")
 	a = make([]float64, n*n)
-	element := rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 0, 0, 1, -1, 1e-9, 1e-139, 1e-162, 5e-324}))
+	element := rapid.OneOf(rapid.Float64Range(-1, 1),
+		rapid.SampledFrom([]float64{0, 0, 0, 1, -1, 1e-9, 1e-139, 1e-162, 5e-324}))
 	for i := range n {
 		for j := range i + 1 {
 			a[i*n+j] = element.Draw(t, "x")
