@@ -44,14 +44,16 @@ func newFakeQuant(s *pass.Step, o *settings) (*fakeQuant, error) {
 		if slices.ContainsFunc(pass.Values(step), func(o pass.Option) bool {
 			return o.Name == "algo" && (o.Value == "gptq" || o.Value == "awq")
 		}) {
-			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data for every change of the weights; use --algo rtn or hqq", method)
+			return nil, pass.OptionErrorf("--qat %s: gptq and awq are not supported, since they run the calibration data "+
+				"for every change of the weights; use --algo rtn or hqq", method)
 		}
 		return &fakeQuant{
 			step: step, dryRun: s.Env.DryRun, optimizer: o.chosenOptimizer(),
 			weights: map[string]*fakeQuantWeight{}, activations: map[edge]*fakeQuantActivation{},
 		}, nil
 	}
-	return nil, pass.OptionErrorf("--qat %s: no quantization step of that name follows this step; add it, with its options", method)
+	return nil, pass.OptionErrorf("--qat %s: no quantization step of that name follows this step; add it, with "+
+		"its options", method)
 }
 
 // observe runs the quantization step on m, a copy of the trained model, and records how it quantizes weights and
@@ -93,7 +95,8 @@ func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.
 		tensor := dequantized(row)
 		// Equal weights share a payload: the next observation separates them once they differ.
 		if tensor == nil || row.SharedWith == "" && !dependsOn(tensor, p) || !isPayload(row.Before, p) {
-			return fmt.Errorf("%s changes tensor %q by more than quantization, which QAT does not support; disable bias correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
+			return fmt.Errorf("%s changes tensor %q by more than quantization, which QAT does not support; disable bias "+
+				"correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
 		}
 		if f.weights[p.name] == nil {
 			f.weights[p.name] = &fakeQuantWeight{array: withoutData(p.array.Spec()), source: p}

@@ -75,7 +75,8 @@ func (s *settings) findFeatures(student *structure, teachers []*structure) (fs f
 			}
 		}
 		if !found {
-			return nil, pass.OptionErrorf("--features %s: none found in both student and teacher; name pairs of values with --match", kind)
+			return nil, pass.OptionErrorf("--features %s: none found in both student and teacher; name pairs of values "+
+				"with --match", kind)
 		}
 	}
 	matched, err := s.matched(student, teachers)
@@ -135,7 +136,8 @@ func (s *settings) matched(student *structure, teachers []*structure) (fs featur
 			fs = append(fs, more)
 		}
 		if !found {
-			return nil, pass.OptionErrorf("--match %s: both must be values in the main graphs, and not inside of fused operators", pair)
+			return nil, pass.OptionErrorf("--match %s: both must be values in the main graphs, and not inside of "+
+				"fused operators", pair)
 		}
 	}
 	return fs, nil

@@ -86,7 +86,8 @@ func (b *graphBuilder) backward(st *step, samples int64) error {
 }
 
 // errNoGradients is the error of a loss that no trained weight changes.
-var errNoGradients = errors.New("the loss has no gradient by any of the trained weights, such as those before QuantizeLinear: train the float model and quantize it afterwards")
+var errNoGradients = errors.New("the loss has no gradient by any of the trained weights, such as those before " +
+	"QuantizeLinear: train the float model and quantize it afterwards")
 
 // weightUpdate adds the optimizer's update of the weights, or the accumulation of gradients.
 func (b *graphBuilder) weightUpdate(st *step, p *layout) []*ir.Value {

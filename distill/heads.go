@@ -32,7 +32,8 @@ func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 	}
 	switch len(hs) {
 	case 0:
-		return nil, pass.OptionErrorf("no output has a score of each class for labels of shape %v of a sample: the outputs are %s", labels, described(g.Outputs...))
+		return nil, pass.OptionErrorf("no output has a score of each class for labels of shape %v of a sample: the "+
+			"outputs are %s", labels, described(g.Outputs...))
 	case 1:
 		return hs, nil
 	}
@@ -56,7 +57,8 @@ func (s *settings) namedHeads(g *ir.Graph, labels []int64) (hs []head, err error
 		}
 		h, ok := headOf(y, shape, column)
 		if !ok {
-			return nil, pass.OptionErrorf("--scores %s: the output has no score of each class for labels of shape %v of a sample: the outputs are %s", name, labels, described(g.Outputs...))
+			return nil, pass.OptionErrorf("--scores %s: the output has no score of each class for labels of shape %v of a "+
+				"sample: the outputs are %s", name, labels, described(g.Outputs...))
 		}
 		hs = append(hs, h)
 	}

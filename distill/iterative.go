@@ -39,9 +39,11 @@ func (o *Iterative) Check() error {
 	case o.RewindEpoch < 0:
 		return pass.OptionErrorf("--rewind-epoch %d: must be a positive number", o.RewindEpoch)
 	case o.RewindEpoch > 0 && (o.Rewind != "weights" || o.Reinit == nil):
-		return pass.OptionErrorf("--rewind-epoch requires --rewind weights and --reinit: a trained model is rewound to its own weights")
+		return pass.OptionErrorf("--rewind-epoch requires --rewind weights and --reinit: a trained model is rewound to " +
+			"its own weights")
 	case o.Rewind == "weights" && o.Prune.Method().Shrinks:
-		return pass.OptionErrorf("--rewind weights requires a method that keeps the shapes of weights, and %s removes channels; use --rewind learning-rate", o.Prune.Method().Name)
+		return pass.OptionErrorf("--rewind weights requires a method that keeps the shapes of weights, and %s removes "+
+			"channels; use --rewind learning-rate", o.Prune.Method().Name)
 	}
 	return o.Gradual.check(&o.FineTune)
 }

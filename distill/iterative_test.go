@@ -171,7 +171,8 @@ func TestIterativePruningOptions(t *testing.T) {
 		o    []string
 		want string
 	}{
-		{[]string{"prune", "layers"}, "layers prunes in one step only; in several steps prune l1, l1-global, l2, random, nm, channel"},
+		{[]string{"prune", "layers"}, "layers prunes in one step only; in several steps prune l1, l1-global, l2, random, " +
+			"nm, channel"},
 		{[]string{"prune", "l3"}, `unknown method "l3"`},
 		{[]string{"prune", "l1 pattern=2:4"}, `no option "pattern"`},
 		{[]string{"steps", "0"}, `"0" is not supported`},

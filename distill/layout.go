@@ -63,7 +63,8 @@ func (p *layout) every() (int, error) {
 		}
 		return n, nil
 	case p.checkpoint == "":
-		return 0, pass.OptionErrorf("--checkpoint: unknown value; use one of none, light, sqrt, every=N, auto or the pattern of a block")
+		return 0, pass.OptionErrorf("--checkpoint: unknown value; use one of none, light, sqrt, every=N, auto or the " +
+			"pattern of a block")
 	}
 	return 0, nil
 }

@@ -60,7 +60,8 @@ func (t *rateTrials) chooseRate(ctx context.Context, steps int) error {
 	why := fmt.Sprintf("lowest training loss in trials of %d steps (%s)", trialSteps, strings.Join(tried, ", "))
 	if equal := t.equalProbabilities(); destroys(start, least, equal) {
 		best -= trialBack
-		why = fmt.Sprintf("a tenth of the rate of the %s: with it the model learns equal probabilities (%.4g) from a loss of %.4g", why, equal, start)
+		why = fmt.Sprintf("a tenth of the rate of the %s: with it the model learns equal probabilities (%.4g) from a "+
+			"loss of %.4g", why, equal, start)
 	}
 	s.LR = trialRate(first, best)
 	s.choose("lr", s.LR, why)

@@ -60,7 +60,8 @@ func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList
 		ts = append(ts, term{kind: nextToken, student: scores(y).Name, weight: alpha, output: y.Name})
 	} else if alpha > 0 {
 		if !labelled {
-			return nil, pass.OptionErrorf("cross-entropy requires labels of classes, which are integers, and the data has none; use --labels")
+			return nil, pass.OptionErrorf("cross-entropy requires labels of classes, which are integers, and the data has " +
+				"none; use --labels")
 		}
 		hs, err := heads()
 		if err != nil {
@@ -83,14 +84,17 @@ func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList
 // checkTeachers reports that there is no teacher but the model itself.
 func (s *settings) checkTeachers(teachers []*ir.Model) error {
 	if len(teachers) == 0 || s.itself {
-		return pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no teacher but the model itself; use --labels or --teacher; language models are trained on tokens with --loss next-token")
+		return pass.OptionErrorf("no training target: the data has no labels of one class per sample, and there is no " +
+			"teacher but the model itself; use --labels or --teacher; language models are trained on tokens with --loss " +
+			"next-token")
 	}
 	return nil
 }
 
 // tokenScores returns the output with a row of scores for each token: that of --scores, or the only one of three axes.
 func (s *settings) tokenScores(g *ir.Graph) (*ir.Value, error) {
-	const required = "--loss next-token requires an output of shape [samples, tokens, vocabulary]; name it with --scores: the outputs are %s"
+	const required = "--loss next-token requires an output of shape [samples, tokens, vocabulary]; name it with " +
+		"--scores: the outputs are %s"
 	names := s.Scores
 	if len(names) == 1 {
 		y, err := s.output(g, names[0])
@@ -270,12 +274,14 @@ func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Valu
 	}
 	if term.kind == nextToken {
 		if len(shape) != 3 {
-			return nil, fmt.Errorf("value %q of shape %v has no row of scores for each token; --loss next-token requires the shape [samples, tokens, vocabulary]", x.Name, shape)
+			return nil, fmt.Errorf("value %q of shape %v has no row of scores for each token; --loss next-token requires "+
+				"the shape [samples, tokens, vocabulary]", x.Name, shape)
 		}
 		return t.Input("tokens", ir.Int64, shape[:2]...), nil
 	}
 	if len(shape) < 2 {
-		return nil, pass.OptionErrorf("output %q of shape %v has no class scores; cross-entropy requires the shape [samples, classes]", term.head.output, shape)
+		return nil, pass.OptionErrorf("output %q of shape %v has no class scores; cross-entropy requires the shape "+
+			"[samples, classes]", term.head.output, shape)
 	}
 	return t.Input(fmt.Sprintf("labels.%d", i), ir.Int64, term.head.rows(shape)...), nil
 }

@@ -164,7 +164,8 @@ func untrainable(s *pass.Step) error {
 	}
 	for _, v := range pass.Weights(s.Model) {
 		if t := v.Const.DType; t != ir.Float && t != ir.Double {
-			return fmt.Errorf("the model has no trainable weights: tensor %q is %s; training supports float32, so export or fine-tune the model in float32 and convert it afterwards", v.Name, t)
+			return fmt.Errorf("the model has no trainable weights: tensor %q is %s; training supports float32, so export or "+
+				"fine-tune the model in float32 and convert it afterwards", v.Name, t)
 		}
 	}
 	return errors.New("the model has no trainable weights")

@@ -260,11 +260,13 @@ func (ts *teachers) targets(ctx context.Context, targets []target, b *dataset.Ba
 		}
 		rows := declaredShape(target.input)
 		if int64(len(labels)) != elems(rows) {
-			return nil, pass.OptionErrorf("%d labels of %d samples do not belong to output %q, which has scores of %v; name another one with --scores", len(labels), b.N, target.head.output, rows)
+			return nil, pass.OptionErrorf("%d labels of %d samples do not belong to output %q, which has scores of %v; name "+
+				"another one with --scores", len(labels), b.N, target.head.output, rows)
 		}
 		for k, label := range labels {
 			if label != dataset.NoLabel && (label < 0 || label >= target.n) {
-				return nil, fmt.Errorf("label %d of sample %d is out of range: the classes of output %q are 0 to %d, and %d is no label", label, samples[k/(len(labels)/b.N)], target.head.output, target.n-1, dataset.NoLabel)
+				return nil, fmt.Errorf("label %d of sample %d is out of range: the classes of output %q are 0 to %d, and %d "+
+					"is no label", label, samples[k/(len(labels)/b.N)], target.head.output, target.n-1, dataset.NoLabel)
 			}
 		}
 		out[i] = ir.ArrayOf(labels, rows...)

@@ -180,7 +180,8 @@ func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
 
 func TestRecipeTextReproducesOptions(t *testing.T) {
 	known := []*pass.Method{l1Method, l1GlobalMethod, l2Method, randomMethod, nmMethod}
-	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: random\n  seed: 7\n  amount: 0.1\n- method: l2\n  amount: 0\n"
+	given := "steps:\n- method: l1\n  amounts: [\"enc.*=0.75\", \"b=0\"]\n- method: nm\n  pattern: \"1:4\"\n- method: " +
+		"random\n  seed: 7\n  amount: 0.1\n- method: l2\n  amount: 0\n"
 	recipe, err := pass.ParseRecipe(known, []byte(given))
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,8 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 	}
 	r := o.choose(f, s)
 	if r > most {
-		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("rank %d of %d, two factors of a %d×%d matrix are smaller up to rank %d", r, min(f.rows, f.cols), f.rows, f.cols, most)}, nil
+		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("rank %d of %d, two factors of a %d×%d matrix are "+
+			"smaller up to rank %d", r, min(f.rows, f.cols), f.rows, f.cols, most)}, nil
 	}
 	kept := s.energy(r)
 	a, b := s.factors(f, r)

@@ -87,7 +87,8 @@ func (o Options) numberClasses(path string, names []string) (numbers []int64, cl
 		at := slices.Index(classes, name)
 		switch {
 		case at < 0 && len(classes) == 0:
-			return nil, nil, fmt.Errorf("%s: label %q is not a number, but the labels of the training or calibration data are numbers", path, name)
+			return nil, nil, fmt.Errorf("%s: label %q is not a number, but the labels of the training or calibration data "+
+				"are numbers", path, name)
 		case at < 0:
 			return nil, nil, fmt.Errorf("%s: label %q is none of the classes; they are %s", path, name, someOf(classes))
 		}

@@ -100,7 +100,8 @@ func areWhole(c column) (bool, error) {
 	err := eachLabel(c, func(sample int, row []float64) error {
 		for _, x := range row {
 			if math.IsNaN(x) {
-				return fmt.Errorf("%s: the label of sample %d is missing (NaN); remove the sample, or give it the label %d, which counts nowhere", c.row().Name, sample, NoLabel)
+				return fmt.Errorf("%s: the label of sample %d is missing (NaN); remove the sample, or give it the label %d, "+
+					"which counts nowhere", c.row().Name, sample, NoLabel)
 			}
 			whole = whole && x == math.Trunc(x) && math.Abs(x) <= maxWhole
 		}

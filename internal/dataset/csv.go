@@ -204,7 +204,8 @@ func (t *csvTable) addLabel(word string) error {
 	f, err := exact(word)
 	switch {
 	case word == "" || err == nil && math.IsNaN(f):
-		return fmt.Errorf("%s: row %d: the label is missing; remove the row, or give it the label %d among numbers, which counts nowhere", t.path, t.row, NoLabel)
+		return fmt.Errorf("%s: row %d: the label is missing; remove the row, or give it the label %d among numbers, "+
+			"which counts nowhere", t.path, t.row, NoLabel)
 	case err == nil && t.words != nil:
 		return fmt.Errorf("%s: row %d: label %q is a number, but earlier labels are words", t.path, t.row, word)
 	case err != nil && t.numbers != nil:

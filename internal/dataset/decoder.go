@@ -37,7 +37,8 @@ func NewDecoder(g *ir.Graph, n int64, dims map[string]int64) (*Decoder, error) {
 	}
 	pairs := caches(inputs)
 	if len(pairs) == 0 {
-		return nil, errors.New("the model has no caches: no output continues an input, such as present.0.key past_key_values.0.key")
+		return nil, errors.New("the model has no caches: no output continues an input, such as present.0.key " +
+			"past_key_values.0.key")
 	}
 	return &Decoder{derive: d, state: NewState(pairs), n: n}, nil
 }

@@ -52,7 +52,8 @@ func (s *sizes) shape(in Input) ([]int64, error) {
 			n, ok = s.alike(i, len(dims))
 		}
 		if !ok {
-			return nil, fmt.Errorf("input %q is %s: the size of axis %d is unknown; set it with --dim %s=N, or add the input to the data", in.Name, typeText(in.Type), i, either(d.Param, "NAME"))
+			return nil, fmt.Errorf("input %q is %s: the size of axis %d is unknown; set it with --dim %s=N, or add the "+
+				"input to the data", in.Name, typeText(in.Type), i, either(d.Param, "NAME"))
 		}
 		shape[i] = n
 	}

@@ -161,7 +161,8 @@ func imageClasses(path string) (classFolders, error) {
 	}
 	switch {
 	case len(classes) > 0 && len(files) > 0:
-		return nil, fmt.Errorf("%s: images in the folder itself (%s) and in its folders (%s); give a folder of images, or one of a folder for each class", path, someOf(files), someOf(classes.names()))
+		return nil, fmt.Errorf("%s: images in the folder itself (%s) and in its folders (%s); give a folder of images, "+
+			"or one of a folder for each class", path, someOf(files), someOf(classes.names()))
 	case len(classes) > 0 && len(deeper) > 0:
 		return nil, fmt.Errorf("%s: images in %s are too deep; those of a class must be in its folder itself, as in %s", path,
 			someOf(deeper), someOf(classes.names()))

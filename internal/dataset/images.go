@@ -96,7 +96,8 @@ func openImages(path string, in Input, o Options) (*samples, error) {
 		return s, nil
 	}
 	if st, err := os.Stat(o.Labels); err == nil && st.Mode().IsRegular() {
-		return s, fmt.Errorf("%s: the images have two labels: the names of their folders, and those in %s; put the images into one folder, or leave out --labels", path, o.Labels)
+		return s, fmt.Errorf("%s: the images have two labels: the names of their folders, and those in %s; put the "+
+			"images into one folder, or leave out --labels", path, o.Labels)
 	}
 	numbers, classes, err := o.numberClasses(path, folders.names())
 	if err != nil {

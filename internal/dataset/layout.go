@@ -207,9 +207,11 @@ func (b *bound) declared(dims []ir.Dim, row, shape []int64, given, model Layout)
 	sample := sampleOf(dims, shape)
 	switch {
 	case model == UnknownLayout:
-		return fmt.Errorf("--layout %s: %q is %s, and the position of its channels is unknown; give the samples in the model's shape, without --layout", given, b.Name, typeText(b.Type))
+		return fmt.Errorf("--layout %s: %q is %s, and the position of its channels is unknown; give the samples in the "+
+			"model's shape, without --layout", given, b.Name, typeText(b.Type))
 	case sample == nil:
-		return fmt.Errorf("--layout %s: a sample is %v, but %q is %s; set the shape of a sample of the data with --reshape, as %s", given, shape, b.Name, typeText(b.Type), given.example())
+		return fmt.Errorf("--layout %s: a sample is %v, but %q is %s; set the shape of a sample of the data with "+
+			"--reshape, as %s", given, shape, b.Name, typeText(b.Type), given.example())
 	case b.row().DType == ir.String:
 		return fmt.Errorf("--layout %s: the samples are text", given)
 	}
@@ -253,7 +255,8 @@ func (b *bound) contradiction(row, shape []int64, l Layout) error {
 	if !isImage(row, shape, l) || l.keeps(row, shape) || !other.keeps(row, l.moved(shape)) {
 		return nil
 	}
-	return fmt.Errorf("a sample is %v, %s, and --reshape %s would mix its channels; use --layout %s without --reshape, which moves them to the place that %q has them", row, other.text(), list(shape), other, b.Name)
+	return fmt.Errorf("a sample is %v, %s, and --reshape %s would mix its channels; use --layout %s without "+
+		"--reshape, which moves them to the place that %q has them", row, other.text(), list(shape), other, b.Name)
 }
 
 // isImage reports whether a reshaped sample has more than one channel in layout l, and pixels.

@@ -97,7 +97,8 @@ func openImageFolder(paths []string, inputs []Input, o Options) (*samples, error
 		}
 	}
 	if len(fed) != 1 {
-		return &samples{}, fmt.Errorf("%s: images are for models of one input, not of %s; use --fill NAME=VALUE, or put arrays in an .npz file", paths[0], quoted(names(fed)))
+		return &samples{}, fmt.Errorf("%s: images are for models of one input, not of %s; use --fill NAME=VALUE, or put "+
+			"arrays in an .npz file", paths[0], quoted(names(fed)))
 	}
 	return single(func(path string) (*samples, error) { return openImages(path, fed[0], o) })(paths, nil, o)
 }
@@ -158,7 +159,8 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 		return newSet(r, o), nil
 	}
 	if _, language := sequence(inputs); language && isText(at) {
-		return nil, fmt.Errorf("%s: texts are not tokenized; write the ids of their tokens with the model's tokenizer, as .npy or as .bin of 16 or 32 bits", paths[0])
+		return nil, fmt.Errorf("%s: texts are not tokenized; write the ids of their tokens with the model's tokenizer, "+
+			"as .npy or as .bin of 16 or 32 bits", paths[0])
 	}
 	for _, f := range formats() {
 		if f.is(at) {

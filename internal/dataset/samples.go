@@ -41,7 +41,8 @@ func (s *samples) column(name string, alone bool) (column, error) {
 		return s.only, nil
 	}
 	if s.open == nil {
-		return nil, fmt.Errorf("%s: the data is one array, but the model has more inputs than %q; put arrays named after them in an .npz file, or use --fill NAME=VALUE", s.path, name)
+		return nil, fmt.Errorf("%s: the data is one array, but the model has more inputs than %q; put arrays named after "+
+			"them in an .npz file, or use --fill NAME=VALUE", s.path, name)
 	}
 	c, err := s.open(name)
 	if c == nil && err == nil {

@@ -196,13 +196,15 @@ func (t *table) checkBatch() error {
 		case !b.batched:
 			t.batched = false
 		case b.fixed > 0 && t.fixed > 0 && b.fixed != t.fixed:
-			return fmt.Errorf("%s: %q is %s, but other inputs have a batch size of %d; give arrays whose samples are whole inputs", b.row().Name, b.Name, typeText(b.Type), t.fixed)
+			return fmt.Errorf("%s: %q is %s, but other inputs have a batch size of %d; give arrays whose samples are "+
+				"whole inputs", b.row().Name, b.Name, typeText(b.Type), t.fixed)
 		case b.fixed > 0:
 			t.fixed = b.fixed
 		}
 	}
 	if !t.batched && t.fixed > 1 {
-		return fmt.Errorf("%s: some inputs have a batch size of %d, others no batch; give arrays whose samples are whole inputs", t.samples.path, t.fixed)
+		return fmt.Errorf("%s: some inputs have a batch size of %d, others no batch; give arrays whose samples are "+
+			"whole inputs", t.samples.path, t.fixed)
 	}
 	if !t.batched {
 		t.fixed = 1

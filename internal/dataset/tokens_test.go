@@ -45,7 +45,8 @@ func TestTokenFilesAreCutIntoSamples(t *testing.T) {
 				}
 				got = append(got, fmt.Sprint(ir.View[int64](b.Inputs["input_ids"]), b.Targets))
 			}
-			if want := "[1000 1001 1002 1003 1004 1005 1006 1007 1008 1009] [[1001 1002 1003 1004] [1006 1007 1008 1009]]"; strings.Join(got, " ") != want {
+			if want := "[1000 1001 1002 1003 1004 1005 1006 1007 1008 1009] [[1001 1002 1003 1004] [1006 1007 " +
+				"1008 1009]]"; strings.Join(got, " ") != want {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
 			if err := s.Close(); err != nil {

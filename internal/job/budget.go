@@ -30,7 +30,8 @@ func (o *Options) bound() (restore func(), err error) {
 		return func() {}, nil
 	}
 	if o.Verify != nil && !o.Verify.Backend.Embedded() {
-		return nil, pass.OptionErrorf("--memory-budget is of the whole process, and the memory of ONNX Runtime cannot be planned: verify with the embedded engine, or skip verification")
+		return nil, pass.OptionErrorf("--memory-budget is of the whole process, and the memory of ONNX Runtime cannot be " +
+			"planned: verify with the embedded engine, or skip verification")
 	}
 	return memory.Bound(n, 0), nil
 }

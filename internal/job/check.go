@@ -127,7 +127,8 @@ func (v Verification) classify(ctx context.Context, r *verification.Result, err 
 	case errors.As(err, &side) && side.Side == verify.Second && errors.As(err, &more):
 		return nil, fmt.Errorf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
 	case errors.As(err, &side) && side.Side == verify.Second && ofValues(err):
-		return nil, &ValuesError{fmt.Errorf("the source runs, the result fails, for an index or a size that it computes: %w; exclude layers before it or take more bits; --no-verify writes it anyway", err)}
+		return nil, &ValuesError{fmt.Errorf("the source runs, the result fails, for an index or a size that it computes: "+
+			"%w; exclude layers before it or take more bits; --no-verify writes it anyway", err)}
 	case errors.As(err, &side) && side.Side == verify.Second:
 		return nil, ir.Bugf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
 	}

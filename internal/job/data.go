@@ -62,7 +62,9 @@ func (d Data) classes() (names []string, added bool, err error) {
 		return nil, false, err
 	}
 	if len(training) > 0 && test != nil && len(test) == 0 {
-		return nil, false, fmt.Errorf("%s: the labels are numbers, but those of the training or calibration data, %s, are words; if they are the numbers of these classes, give --classes %s", d.Path, d.Classes.Path, strings.Join(training, ","))
+		return nil, false, fmt.Errorf("%s: the labels are numbers, but those of the training or calibration data, %s, "+
+			"are words; if they are the numbers of these classes, give --classes %s", d.Path, d.Classes.Path,
+			strings.Join(training, ","))
 	}
 	union := dataset.UnionOfClasses(training, test)
 	return union, len(union) > len(training), nil

@@ -18,7 +18,8 @@ func (o *Options) paths() error {
 		o.Output = report.Stem(o.Input) + "." + o.Label + ".onnx"
 	}
 	if o.DryRun && packed(o.Output) {
-		return pass.OptionErrorf("%s: the size of a packed model is known only when it is written; a dry run requires a name without .mcz", o.Output)
+		return pass.OptionErrorf("%s: the size of a packed model is known only when it is written; a dry run requires a "+
+			"name without .mcz", o.Output)
 	}
 	if o.Source == nil && SameFile(o.Input, o.Output) {
 		return pass.OptionErrorf("%s: the output is the input; name another file with --output", o.Output)
@@ -63,7 +64,8 @@ func (r *run) guard(p *onnx.Plan) error {
 	for _, out := range p.Paths(r.path) {
 		for i, part := range r.source.Paths() {
 			if SameFile(out, part) {
-				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file with --output", out, r.source.Parts()[i].Name)
+				return pass.OptionErrorf("%s: the output would overwrite %s, which the input needs; name another file "+
+					"with --output", out, r.source.Parts()[i].Name)
 			}
 		}
 	}

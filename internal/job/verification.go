@@ -315,7 +315,8 @@ func (v Verification) latency(ctx context.Context, a, b *onnx.File,
 // recorded runs a alone.
 func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verification.Result, error) {
 	if v.Data.Generated() {
-		return nil, pass.OptionErrorf("one model is compared with recorded outputs or labels: name them with --data, or name a second model")
+		return nil, pass.OptionErrorf("one model is compared with recorded outputs or labels: name them with --data, or " +
+			"name a second model")
 	}
 	set, err := v.data().Open(a.Model, 0)
 	if err != nil {

@@ -274,7 +274,8 @@ func TestInputsRejectedByTheSource(t *testing.T) {
 	o := verified(t, in, quantize.DynamicInt8{}.Method())
 	o.Verify.Data.Options.Fill = map[string]float64{"input_ids": 1e6}
 	r := run(t, o)
-	if !strings.Contains(r.NotRun, "it does not run on random inputs; use --data: node \"Gather_tokens\" (Gather): index 1000000") {
+	if !strings.Contains(r.NotRun, "it does not run on random inputs; use --data: node \"Gather_tokens\" (Gather): "+
+		"index 1000000") {
 		t.Errorf("got %q", r.NotRun)
 	}
 	_, err := job.Verify(t.Context(), in, r.Output, *o.Verify)

@@ -148,7 +148,8 @@ func (d *decoder) labels(b *Batch, text bool) ([][]int64, error) {
 		return texts, nil
 	}
 	if d.characters == nil {
-		return nil, inapplicable("labels are texts, and the output holds classes; name the file of their characters, one in a line: cer:charset=FILE")
+		return nil, inapplicable("labels are texts, and the output holds classes; name the file of their characters, one " +
+			"in a line: cer:charset=FILE")
 	}
 	for _, row := range texts {
 		for k, r := range row {

@@ -60,7 +60,8 @@ func predictions(b *Batch, out outputs, oneScore bool) (*predicted, error) {
 			return p, nil
 		}
 	}
-	return nil, inapplicable("no output has classes or scores for labels of shape %v of a sample; name the output with --scores", shape)
+	return nil, inapplicable("no output has classes or scores for labels of shape %v of a sample; name the output "+
+		"with --scores", shape)
 }
 
 func predictionsOf(a *ir.Array, labels []int64, n int, oneScore bool) *predicted {

@@ -52,7 +52,8 @@ func parseValue(text []byte) (v Value, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&fields); err != nil {
-		return v, fmt.Errorf("its output %.80q is not JSON of the form {\"name\": text, \"value\": number, \"higher_is_better\": true or false}: %w", text, err)
+		return v, fmt.Errorf("its output %.80q is not JSON of the form {\"name\": text, \"value\": number, "+
+			"\"higher_is_better\": true or false}: %w", text, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return v, errors.New("its output has more than one JSON value; write messages to standard error")

@@ -116,7 +116,8 @@ func (e *evaluation) Score(ctx context.Context) (Score, error) {
 		return s, err
 	}
 	if e.paired && (before.Name != after.Name || before.HigherIsBetter != after.HigherIsBetter) {
-		return s, fmt.Errorf("evaluator: it returned %q for the reference and %q for the other model, or different directions", before.Name, after.Name)
+		return s, fmt.Errorf("evaluator: it returned %q for the reference and %q for the other model, or different "+
+			"directions", before.Name, after.Name)
 	}
 	s.Name, s.HigherIsBetter, s.After = after.Name, after.HigherIsBetter, after.Value
 	return s, nil

@@ -145,7 +145,8 @@ func detectedBoxes(b *Batch, out outputs) ([][]box, error) {
 		all, ok = separateBoxes(b, out)
 	}
 	if !ok {
-		return nil, inapplicable("no output has detections: rows x1, y1, x2, y2, score, class in one output, or outputs of boxes, scores and classes; use --evaluator for models without non-maximum suppression")
+		return nil, inapplicable("no output has detections: rows x1, y1, x2, y2, score, class in one output, or outputs " +
+			"of boxes, scores and classes; use --evaluator for models without non-maximum suppression")
 	}
 	for i := range all {
 		all[i] = slices.DeleteFunc(all[i], func(d box) bool { return !(d.score > 0) || d.class < 0 })

@@ -46,14 +46,17 @@ func Table() []*Metric {
 			Classes: true, Options: map[string]string{"threshold": "0.5"}, new: newF1},
 		{Name: "map", Doc: "mean average precision of boxes, averaged over IoU thresholds from 0.5 to 0.95 (COCO)",
 			HigherIsBetter: true, Needs: LabelsOrReference, Options: map[string]string{"iou": "", "labels": ""}, new: newMeanAP},
-		{Name: "box-agreement", Doc: "fraction of boxes that overlap one of the reference of the same class, matched greedily", HigherIsBetter: true, Needs: Reference, Options: map[string]string{"iou": "0.5"}, new: newBoxAgreement},
+		{Name: "box-agreement", Doc: "fraction of boxes that overlap one of the reference of the same class, " +
+			"matched greedily", HigherIsBetter: true, Needs: Reference, Options: map[string]string{"iou": "0.5"},
+			new: newBoxAgreement},
 		{Name: "cer", Doc: "character error rate of texts, decoded greedily (CTC)", Texts: true,
 			Options: map[string]string{"blank": "0", "charset": ""}, new: newCER},
 		{Name: "spearman", Doc: "rank correlation of scores, or of cosine similarities of pairs, with labels",
 			HigherIsBetter: true, new: newSpearman},
 		{Name: "embedding-cosine", Doc: "mean cosine similarity of embeddings to those of the reference",
 			HigherIsBetter: true, Needs: Reference, new: newEmbeddingCosine},
-		{Name: "nearest-centroid", Doc: "fraction of embeddings that are nearest to the centroid of their class, leaving one out", HigherIsBetter: true, new: newNearestCentroid},
+		{Name: "nearest-centroid", Doc: "fraction of embeddings that are nearest to the centroid of their class, " +
+			"leaving one out", HigherIsBetter: true, new: newNearestCentroid},
 		{Name: "perplexity", Doc: "exp of the mean negative log-likelihood of the next token", Needs: Tokens,
 			new: newPerplexity},
 	}
@@ -175,7 +178,8 @@ func (n *named) Add(ctx context.Context, b *Batch) error {
 	case n.Needs == Labels && b.Labels == nil:
 		err = inapplicable("the data has no labels; name them with --labels")
 	case n.Needs == LabelsOrReference && b.Labels == nil && b.Want == nil:
-		err = inapplicable("the data has no labels, and without a model to compare there are no detections in their place; name labels with --labels")
+		err = inapplicable("the data has no labels, and without a model to compare there are no detections in their " +
+			"place; name labels with --labels")
 	case n.Needs == Tokens && b.Targets == nil:
 		err = inapplicable("the data has no token ids of sequences")
 	case n.Needs == Reference && b.Want == nil:

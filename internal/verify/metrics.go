@@ -106,7 +106,8 @@ func (c *comparison) measuredAccuracy(r *verification.Result) {
 	case s.Before == 0:
 		r.Notes = append(r.Notes, verification.NothingCorrect)
 	case s.Before <= most && len(c.labels) > 1:
-		r.Notes = append(r.Notes, fmt.Sprintf("the first model classifies %s of the samples correctly, and naming the most frequent class each time %s: check that labels are the numbers of its classes, from 0, and the preprocessing",
+		r.Notes = append(r.Notes, fmt.Sprintf("the first model classifies %s of the samples correctly, and naming the "+
+			"most frequent class each time %s: check that labels are the numbers of its classes, from 0, and the preprocessing",
 			verification.Percent(s.Before), verification.Percent(most)))
 	}
 }

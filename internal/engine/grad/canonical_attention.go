@@ -18,13 +18,15 @@ var attentions = []rule{
 	{Domain: microsoft, Type: "MultiHeadAttention",
 		Backward: refused("shared buffers, scores as an output and trained masks")},
 	{Domain: microsoft, Type: "GroupQueryAttention",
-		Backward: refused("a past that is not empty, attention sinks, quantized caches, scores as an output and trained masks")},
+		Backward: refused("a past that is not empty, attention sinks, quantized caches, scores as an output and " +
+			"trained masks")},
 }
 
 // refused is the gradient of an operator that no rewrite replaced.
 func refused(forms string) gradient {
 	return func(*Tape, *ir.Node, []*ir.Value) ([]*ir.Value, error) {
-		return nil, fmt.Errorf("the gradient of this form is not supported (not supported are %s); exclude the weights before it from training", forms)
+		return nil, fmt.Errorf("the gradient of this form is not supported (not supported are %s); exclude the weights "+
+			"before it from training", forms)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-var errUnknownForm = errors.New("the gradient of this form of the operator is not supported; exclude the weights before it from training")
+var errUnknownForm = errors.New("the gradient of this form of the operator is not supported; exclude the weights " +
+	"before it from training")
 
 // einsum: the gradient of an operand is the product of the result's gradient with the other operands, summed to the
 // operand's indices. That is one more Einsum if each of its indices is also one of those, and no index is repeated
