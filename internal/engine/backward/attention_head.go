@@ -113,6 +113,7 @@ func each[T number](c *op.Call, p *attention, gradient bool, f func(h *head[T]))
 			f(h)
 		}
 	}
+	// A worker computes all heads of a group, so that no two workers add to the same gradients of keys and values.
 	if p.parallelHeads(c.Pool.Workers()) {
 		c.Pool.Slots(p.groups(), func(i, slot int) { one(i, slot, gemm.CallerPool{}) })
 		return

@@ -42,6 +42,7 @@ func (p *attention) blocks() []blockKeys {
 	var all []blockKeys
 	for from, step := 0, p.block(); from < p.queries; from += step {
 		rows := min(step, p.queries-from)
+		// Both ends grow with the query: the first one has the first key, and the last one the last.
 		first, _ := p.keyRange(from)
 		_, last := p.keyRange(from + rows - 1)
 		first = min(max(first, 0), p.keys)

@@ -54,6 +54,7 @@ func runGrad[T number](c *op.Call) error {
 	q, k, v, mask := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.In[2]), view[T](c.Opt(3))
 	y, sums, dy := ir.View[T](c.In[4]), ir.View[T](c.In[5]), ir.View[T](c.In[6])
 	dq, dk, dv := view[T](c.Out[0]), view[T](output(c, 1)), view[T](output(c, 2))
+	// Without queries there are no blocks, but keys and values still have gradients: zeros.
 	if p.queries == 0 {
 		clear(dk)
 		clear(dv)
@@ -84,11 +85,13 @@ func (h *head[T]) gradients(b blockKeys, x operands[T], dq, dk, dv []T) {
 	s := h.compare(b, queries, h.matrix(h.k, x.k, b.key), x.mask, slopes)
 	h.multiply(up, h.matrix(h.v, x.v, b.key).T(), gemm.Shape{M: rows, N: keys, K: h.value}, gemm.Rows(ds, keys), false)
 	for i := range rows {
+		// Σ dY·Y over the elements of a value is Σ P·(dY·Vᵀ) over all keys: no pass over the scores is needed.
 		d := T(dot(up.Data[i*up.Row:][:h.value], out.Data[i*out.Row:][:h.value]))
 		l := x.sums[h.index*h.queries+b.query+i]
 		h.recompute(b, s[i*keys:][:keys], ds[i*keys:][:keys], i, l, d)
 	}
 	for i, v := range slopes {
+		// By the chain rule; elements outside of a query's window are zero already.
 		ds[i] *= v
 	}
 	if dv != nil {
@@ -143,6 +146,7 @@ func (h *head[T]) compare(b blockKeys, q, k gemm.Matrix[T], mask, slopes []T) []
 func (h *head[T]) visible(b blockKeys, i int) (from, to int) {
 	from, to = h.keyRange(b.query + i)
 	from, to = max(from-b.key, 0), min(to-b.key, b.keys)
+	// The block has the keys of all its queries; those that this query does not attend to have the weight zero.
 	return min(from, max(to, 0)), max(to, 0)
 }
 
@@ -262,6 +266,7 @@ func softmaxSingles(x []float32, top float32) float64 {
 func recomputeSoftmax[T number](s, ds []T, l, d, scale T) {
 	if x, ok := any(s).([]float32); ok {
 		dx := any(ds).([]float32)
+		// exp(s-L) is the weight, normalized: neither the maximum nor the sum of the row is needed again.
 		kernel.SubScalar(x, x, float32(l))
 		kernel.Exp(x, x)
 		kernel.SubScalar(dx, dx, float32(d))

@@ -244,6 +244,7 @@ func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i
 		sum += total(dy)
 		product += dot(dy, x)
 	}
+	// Σ dY·(X-mean) from sums of dY·X and dY, which are float64: no centered copy of X is needed.
 	product -= center * sum
 	set[T](b.Call, 1, b.k, product*s)
 	set[T](b.Call, 2, b.k, sum)
@@ -279,6 +280,7 @@ func (d descent[T]) write(dx, dy, x []T) {
 func (d descent[T]) block(dx, dy, x, buffer []T) {
 	if to, ok := any(dx).([]float32); ok {
 		kernel.MulScalar(to, any(dy).([]float32), float32(d.dy))
+		// Frozen statistics do not depend on X.
 		if d.x == 0 && d.shift == 0 {
 			return
 		}

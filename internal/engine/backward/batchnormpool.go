@@ -158,6 +158,7 @@ func normPoolGrad[T number](c *op.Call) error {
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		b := channelGrad[T]{c, p, k, buffers.rest[slot*batchBlock:][:batchBlock]}
 		b.run(func(i int) (x, dy, dx []T) {
+			// Computed again for each pass: stored, it would be as large as X.
 			dy = buffers.of(slot, bufferWide)
 			pool(dy, get(q, c.In[4], i, k, buffers.of(slot, bufferY)[:q.size]), of(q, places, i, k))
 			return get(p, c.In[0], i, k, buffers.of(slot, bufferX)), dy, dy

@@ -27,6 +27,7 @@ var derivatives = []derivative{
 	})},
 	{typ: "Selu", one: selu},
 	{typ: "Sigmoid", block: fixed(sigmoids), one: fixed(func(y float64) float64 { return y * (1 - y) })},
+	// The derivative is the logistic function 1-exp(-y); y, and so the difference, is tiny where x is negative.
 	{typ: "Softplus", one: fixed(func(y float64) float64 { return -math.Expm1(-y) })},
 	{typ: "Softsign", one: fixed(func(y float64) float64 { return (1 - math.Abs(y)) * (1 - math.Abs(y)) })},
 	{typ: "Tan", one: fixed(func(y float64) float64 { return 1 + y*y })},

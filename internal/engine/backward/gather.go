@@ -95,6 +95,7 @@ func scatterAdd[T number](c *op.Call, g scatter, add func(dst, x []T)) {
 		out, in := dx[o*g.size*g.inner:], dy[o*len(g.indices)*g.inner:]
 		clear(out[from*g.inner : to*g.inner])
 		for i, at := range g.indices {
+			// Checked above: negative indices count from the end.
 			if at < 0 {
 				at += int64(g.size)
 			}

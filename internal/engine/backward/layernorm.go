@@ -66,6 +66,7 @@ func layerNormOf(n *op.Node, x *ir.Array) layerNorm {
 		return layerNorm{}
 	}
 	l := layerNorm{rows: int(op.Product(x.Shape[:axis])), n: int(op.Product(x.Shape[axis:]))}
+	// By the shape alone: the order of sums does not depend on the number of workers.
 	l.pieces = max(1, min(normPieces, l.rows/normRows))
 	return l
 }
@@ -93,6 +94,7 @@ func runLayerNorm[T number](row normRow[T]) func(*op.Call) error {
 			z, g := buffers[2*slot*l.n:][:l.n], buffers[(2*slot+1)*l.n:][:l.n]
 			dscale, dbias := sums[2*p*l.n:][:l.n], sums[(2*p+1)*l.n:][:l.n]
 			for i := p * l.rows / l.pieces; i < (p+1)*l.rows/l.pieces; i++ {
+				// Without a consumer dX goes to scratch memory, as the sums need its row all the same.
 				m, at, to := T(0), i*l.n, g
 				if mean != nil {
 					m = mean[i]

@@ -115,6 +115,7 @@ func bounds[T number](c *op.Call) (lo, hi T) {
 func between(mask []byte, x []float64, lo, hi float64) {
 	clear(mask[:maskBytes(int64(len(x)))])
 	for i, v := range x {
+		// Comparisons with NaN are false: an absent bound excludes nothing, and a NaN of V passes its gradient.
 		if !(v <= lo) && !(v >= hi) {
 			mask[i/8] |= 1 << (i % 8)
 		}

@@ -51,6 +51,7 @@ func (a *Activations) Replace(v *ir.Value, store, load func(*ir.Value) *ir.Node)
 	// Once, before the first consumer: restoring for each of them would repeat the work.
 	first := earliest(uses, a.at)
 	stored = store(v)
+	// Right after the producer: v is then live only until its last consumer in the forward pass.
 	a.Graph().InsertBefore(v.Producer().Next(), stored)
 	loaded = load(stored.Outputs[0])
 	a.Graph().InsertBefore(first, loaded)
@@ -114,6 +115,7 @@ func (a *Activations) cloneNode(n *ir.Node, in []*ir.Value, before *ir.Node) *ir
 	a.at = nil
 	a.copies[made] = n
 	a.recomputed += nodeWork(a.Tape, n)
+	// Of a copy of a copy, the node of the forward graph: work and layers are counted by it.
 	if origin := a.copies[n]; origin != nil {
 		a.copies[made] = origin
 	}

@@ -88,6 +88,7 @@ func (a AttentionLayer) VisibleKeys() *ir.Value {
 	}
 	t, s := a.t, a.t.Shape(a.node.Input(3))
 	if rows := s[len(s)-2]; rows > 1 {
+		// With a causal mask the last query is the one that may attend to every key but padding.
 		mask = t.Op("Slice", []*ir.Value{mask, t.Ints(rows - 1), t.Ints(rows), t.Ints(2)})
 	}
 	dt := t.DType(a.node.Input(3))
@@ -135,6 +136,7 @@ func (a AttentionLayer) window(dt ir.DType) *ir.Value {
 	for i := range a.Queries {
 		for j := range a.Keys {
 			if d := j - i - offset; left >= 0 && -d > left || right >= 0 && d > right {
+				// Finite, as in Mask: a row of only infinite scores has no softmax.
 				rows[i*a.Keys+j] = hidden
 			}
 		}
@@ -149,6 +151,8 @@ func (a AttentionLayer) window(dt ir.DType) *ir.Value {
 func (b *Builder) Relations(x *ir.Value, shape []int64, relationHeads int64) *ir.Value {
 	size := shape[1] * shape[3] / relationHeads
 	if relationHeads != shape[1] {
+		// Heads are concatenated per token before they are divided again: that student and teacher have the same number
+		// of relation heads is what makes relations of different widths comparable.
 		x = b.Reshape(b.Transpose(x, []int64{0, 2, 1, 3}), []int64{-1, shape[2], relationHeads, size})
 		x = b.Transpose(x, []int64{0, 2, 1, 3})
 	}

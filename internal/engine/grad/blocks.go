@@ -28,6 +28,7 @@ func (a *Activations) Blocks(pattern string) ([]Segment, error) {
 	for i, n := range a.forward {
 		block := blockOf(n, globs)
 		switch {
+		// Nodes of no block between two nodes of the same one are part of its segment, as last is unchanged.
 		case block == "":
 		case block == last:
 			segments[len(segments)-1].To = i + 1

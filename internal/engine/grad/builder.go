@@ -138,6 +138,7 @@ func (b *Builder) Cast(v *ir.Value, dt ir.DType) *ir.Value {
 
 // Reshape returns v with another shape.
 func (b *Builder) Reshape(v *ir.Value, shape []int64) *ir.Value {
+	// Shapes are numbers here: without allowzero a 0 would copy the size of the input instead of an empty axis.
 	return b.Op("Reshape", []*ir.Value{v, b.Ints(shape...)}, ir.IntAttr("allowzero", 1))
 }
 
@@ -156,6 +157,7 @@ func (b *Builder) SumTo(v *ir.Value, have, want []int64) *ir.Value {
 		}
 	}
 	if len(axes) > 0 {
+		// Axes are kept, as repeated axes of size 1 stay; those that broadcasting added are dropped by the Reshape.
 		v = b.Op("ReduceSum", []*ir.Value{v, b.Ints(axes...)}, ir.IntAttr("keepdims", 1))
 	}
 	if added > 0 {

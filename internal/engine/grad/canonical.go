@@ -17,8 +17,10 @@ type rewrite struct {
 var rewrites = [][]rewrite{
 	append(slices.Clip(required[0]), rewrite{"", "MaxPool", reluAfterPool}),
 	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}, {"", "Mul", activationOf}, {"", "Div", activationOf}},
+	// After LayerNormalization: its division of the centered input by a root would match as RMSNormalization.
 	{{"", "Div", rmsNormOf}, {"", "Mul", rmsNormOf}},
 	{{"", "MatMul", attentionOf}},
+	// After attention, whose pattern has the Transpose nodes that this stage fuses away.
 	{{"", "MatMul", transposedOperands}},
 }
 
@@ -85,6 +87,8 @@ func (b inserter) op(typ string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
 func (b inserter) nodes(id ir.OpID, outputs int, in []*ir.Value, attrs []*ir.Attr) []*ir.Value {
 	g := b.Graph()
 	n := g.NewNode(id, in, attrs...)
+	// The name has the module path of the replaced node: patterns of blocks and the log by layer find the new ones
+	// by it.
 	n.Name = b.at.Name
 	outs := make([]*ir.Value, outputs)
 	for i := range outs {

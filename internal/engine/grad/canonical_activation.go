@@ -21,6 +21,7 @@ func activationOf(t *Tape, n *ir.Node) bool {
 	}
 	for i, x := range rest {
 		if typ, attrs := gatedBy(t, x, rest[1-i], factor); typ != "" &&
+			// A constant of more axes than x would broadcast the result, which the fused operator does not.
 			slices.Equal(t.Shape(x), t.Shape(n.Outputs[0])) {
 			replaceOutput(n, 0, inserter{t.Builder, n}.op(typ, []*ir.Value{x}, attrs...))
 			return true
@@ -133,6 +134,8 @@ func (f clipFunction) clip(lo, hi float64) clipFunction {
 
 // near reports whether the constants are equal but for rounding.
 func (f clipFunction) near(g clipFunction) bool {
+	// Constants such as 1/6 are stored as float32 or float16 and multiplied in the exporter's order. Infinite bounds
+	// are equal only by ==, as their difference is NaN.
 	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-5 }
 	return near(f.slope, g.slope) && near(f.shift, g.shift) && near(f.lo, g.lo) && near(f.hi, g.hi)
 }
@@ -190,6 +193,7 @@ func clippedByConstant(t *Tape, n *ir.Node) (step func(clipFunction) clipFunctio
 		return func(f clipFunction) clipFunction { return f.plus(c) }, inner
 	case is(n, "", "Sub"):
 		return func(f clipFunction) clipFunction { return f.plus(-c) }, inner
+	// A negative factor would exchange the bounds, which clipFunction cannot express.
 	case is(n, "", "Mul") && c > 0:
 		return func(f clipFunction) clipFunction { return f.times(c) }, inner
 	case is(n, "", "Div") && c > 0:

@@ -35,6 +35,7 @@ func refused(forms string) gradient {
 // the second MatMul. A trained mask, such as a position bias, is not fused.
 func attentionOf(t *Tape, n *ir.Node) bool {
 	weights := n.Input(0)
+	// Without the input training_mode, Dropout is the identity.
 	for is(weights.Producer(), "", "Identity", "Dropout") && weights.OnlyConsumer() != nil &&
 		weights.Producer().Input(2) == nil {
 		weights = weights.Producer().Input(0)
@@ -58,6 +59,7 @@ func attentionOf(t *Tape, n *ir.Node) bool {
 // isLastAxisSoftmax reports whether n is a softmax over the last axis only.
 func isLastAxisSoftmax(t *Tape, n *ir.Node) bool {
 	rank, axis := len(t.Shape(n.Input(0))), int64(-1)
+	// Before opset 13 the default axis is 1, and one softmax covers all axes from it on.
 	if n.Op.Domain != newest && n.Graph().Opset("") < 13 {
 		axis = 1
 	}
@@ -88,8 +90,10 @@ func (a *attention) scores(v *ir.Value) bool {
 		return a.product(v)
 	}
 	for i := range 2 {
+		// AttentionGrad has no gradient of the mask.
 		if mask := sum.Input(1 - i); !a.Needs(mask) && sum.Input(i).OnlyConsumer() != nil && a.product(sum.Input(i)) {
 			a.mask = mask
+			// A mask may be repeated along the scores, but not the scores along the mask.
 			return slices.Equal(a.Shape(v), a.Shape(sum.Input(i)))
 		}
 	}
@@ -98,6 +102,7 @@ func (a *attention) scores(v *ir.Value) bool {
 
 // product matches the product of queries and keys.
 func (a *attention) product(v *ir.Value) bool {
+	// A failed match has multiplied the scale already, and scores tries the other operand of the sum next.
 	before := *a
 	for {
 		from, by := splitScale(a.Tape, v.Producer())
@@ -110,6 +115,7 @@ func (a *attention) product(v *ir.Value) bool {
 		*a = before
 		return false
 	}
+	// A factor of queries or keys is one of the scores; one of the values would not be.
 	a.q, a.k = a.side(v.Producer().Input(0), true), a.side(v.Producer().Input(1), true)
 	return true
 }
@@ -119,6 +125,7 @@ func splitScale(t *Tape, n *ir.Node) (*ir.Value, float64) {
 	if !is(n, "", "Mul", "Div") {
 		return nil, 0
 	}
+	// A constant of one element, but of more axes, would add axes to the result.
 	if c, ok := t.elements.scalar(n.Input(1)); ok && len(t.Shape(n.Input(1))) <= len(t.Shape(n.Input(0))) {
 		if n.Op.Type == "Div" {
 			c = 1 / c
@@ -216,6 +223,7 @@ func (a *attention) replace(n *ir.Node) {
 		in[i] = side.v
 		switch {
 		case side.perm == nil:
+		// The operator reads rows as contiguous vectors: a permutation that moves the last axis stays a node.
 		case side.perm[r-1] == int64(r-1):
 			attrs = append(attrs, ir.IntsAttr("perm"+"QKV"[i:i+1], side.perm...))
 		default: // rows are not contiguous

@@ -18,6 +18,7 @@ func selfAttention(t *Tape, n *ir.Node) bool {
 	}
 	m := contribHeads(t, n, x[0], x[1], heads)
 	m.keys, m.size, m.value = x[1], sizes[0]/heads, sizes[2]/heads
+	// [2, batch, heads, past tokens, size]; in training decoders the past is usually empty.
 	if past := n.Input(4); past != nil && t.Shape(past)[3] > 0 {
 		s := t.Shape(past)
 		part := func(i int64) *ir.Value {

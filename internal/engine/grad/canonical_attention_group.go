@@ -28,6 +28,7 @@ func groupQueryAttention(t *Tape, n *ir.Node) bool {
 	if n.Int("causal", 1) != 0 {
 		m.right = 0
 		if w := n.Int("local_window_size", -1); w > 0 {
+			// local_window_size counts the key of the query's own position, left only those before it.
 			m.left = w - 1
 		}
 	}
@@ -58,6 +59,7 @@ func isPrompt(t *Tape, n *ir.Node) bool {
 // hidePadding masks keys after the end of each sequence, at index seqlens_k.
 func (m *multihead) hidePadding() {
 	dt, last := m.DType(m.at.Input(0)), m.at.Input(5)
+	// seqlens_k is the index of the last key, before compares with a number of keys.
 	one := m.op("Cast", []*ir.Value{m.Ints(1)}, ir.IntAttr("to", int64(ir.Int32)))
 	open := m.before(m.op("Add", []*ir.Value{m.reshape(last, m.batch), one}))
 	hidden := -1e30 // finite, so that queries after the end, whose windows may have hidden keys only, have gradients

@@ -26,6 +26,8 @@ func (a *attention) replaceGrouped(n, last *ir.Node, keys permutedValue) bool {
 		mask := a.Shape(a.mask)
 		m.addMask(a.mask, append(slices.Repeat([]int64{1}, 4-len(mask)), mask...)...)
 	}
+	// attend has two layouts of its result, with heads before or after tokens; other permutations are left alone.
+	// Nodes inserted until here have no consumer, and sweep removes them.
 	if last != n && !slices.Equal(permOf(last, 4), []int64{0, 2, 1, 3}) {
 		return false
 	}

@@ -32,6 +32,7 @@ func biased(approximate string) func(*Tape, *ir.Node) bool {
 // fusedGemm rewrites to Gemm and its activation.
 func fusedGemm(t *Tape, n *ir.Node) bool {
 	typ := text(n, "activation", "")
+	// In newer opsets the bounds of Clip are inputs: FusedGemm has them as attributes only.
 	if lookup(ir.OpID{Type: typ}) == nil || typ == "Clip" {
 		return false
 	}

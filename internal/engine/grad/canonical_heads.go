@@ -52,6 +52,8 @@ func (m *multihead) setPast(key, value *ir.Value) bool {
 
 // present makes keys and values split tensors with the past, and replaces these outputs of the node by them.
 func (m *multihead) present(key, value int) {
+	// Otherwise attention reads keys in the layout of the projection: no Transpose, and nothing of their size is
+	// copied.
 	if m.past == 0 && !isOutputUsed(m.at, key) && !isOutputUsed(m.at, value) {
 		return
 	}
@@ -80,6 +82,7 @@ func (m *multihead) attend(split bool) *ir.Value {
 	attrs := []*ir.Attr{ir.FloatAttr("scale", m.scale), ir.IntAttr("left_window_size", m.left),
 		ir.IntAttr("right_window_size", m.right), ir.IntAttr("offset", m.past)}
 	if m.scale == 0 {
+		// The default of all three operators; AttentionKeep itself has the default 1.
 		attrs[0] = ir.FloatAttr("scale", float32(1/math.Sqrt(float64(m.size))))
 	}
 	if m.softcap != 0 {
@@ -185,6 +188,7 @@ func (m *multihead) addBias(v *ir.Value) bool {
 	}
 	shape = append(slices.Repeat([]int64{1}, 4-len(shape)), shape...)
 	for i, d := range []int64{m.batch, m.heads, m.queries, m.keys} {
+		// The kernel reads rows of the mask as vectors of all keys; a scalar is repeated by the reshape.
 		if shape[i] != d && shape[i] != 1 || i == 3 && len(m.Shape(v)) > 0 && shape[i] != d {
 			return false
 		}
@@ -215,6 +219,7 @@ func (m *multihead) addFlags(v *ir.Value) bool {
 	case slices.Equal(shape, []int64{m.batch, m.queries, m.keys}):
 		open, to[2] = m.op("Greater", []*ir.Value{v, zero}), m.queries
 	case len(shape) == 4 && shape[0] == m.batch && shape[1] == 1 && shape[2] == shape[3] && shape[3] >= m.keys:
+		// The mask is for the longest sequence. Queries are the last positions, after those of the past.
 		v = m.op("Slice", []*ir.Value{v, m.Ints(m.keys-m.queries, 0), m.Ints(m.keys, m.keys), m.Ints(2, 3)})
 		open, to[2] = m.op("Greater", []*ir.Value{v, zero}), m.queries
 	case len(shape) == 1 && shape[0] == m.batch:

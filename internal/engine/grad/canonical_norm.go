@@ -16,6 +16,7 @@ func groupNorm(t *Tape, n *ir.Node) bool {
 	b := inserter{t.Builder, n}
 	one := t.Scalar(t.DType(n.Input(0)), 1)
 	rows := b.reshape(n.Input(0), x[0]*groups, -1)
+	// A neutral scale: that of LayerNormalization is one number per element of a row, the group's one per channel.
 	rows = b.op("LayerNormalization", []*ir.Value{rows, one}, ir.IntAttr("axis", 1),
 		ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5)))
 	y := b.reshape(rows, x...)

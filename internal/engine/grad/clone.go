@@ -29,6 +29,7 @@ func (t *Tape) Clone() *Tape {
 		c.tape.forward = append(c.tape.forward, c.nodes[n])
 	}
 	for n, layer := range t.gradients.layers {
+		// Layers may have nodes that storeMasks has replaced since.
 		if made := c.nodes[n]; made != nil {
 			c.tape.gradients.layers[made] = c.nodes[layer]
 		}
@@ -49,6 +50,7 @@ func (c *cloner) graph(t *Tape) {
 	for _, v := range from.Inputs {
 		g.Inputs = append(g.Inputs, c.value(v))
 	}
+	// Constants before nodes: a node's inputs are looked up in the map of copied values.
 	for _, v := range from.Consts() {
 		c.value(v).SetConst(v.Const)
 	}

@@ -43,6 +43,7 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Tape, error) {
 	t := &Tape{Builder: NewBuilder(), batchStatistics: o.BatchStatistics, plain: o.Plain && o.Append == nil,
 		needs: map[*ir.Value]bool{}}
 	t.gradients = newGradients(t.Builder)
+	// Copied nodes keep the opset of the model; those of rules are in the domain newest, with the newest one.
 	t.Model.Opsets = append(slices.Clone(m.Opsets), t.Model.Opsets...)
 	c := &copier{tape: t, from: m, values: map[*ir.Value]*ir.Value{}, params: Trainable(m, o.Train)}
 	if err := c.main(); err != nil {
@@ -100,6 +101,7 @@ func (c *copier) main() error {
 		return err
 	}
 	for _, v := range c.from.Graph.Inputs {
+		// An input with an initializer is an overridable constant: it is copied like one, where it is first used.
 		if v.Initializer() == nil {
 			in := c.tape.Graph().AddValue(v.Name)
 			in.Type = v.Type
@@ -159,6 +161,7 @@ func (c *copier) call(n *ir.Node, f *ir.Function) error {
 		inner.attrs[a.Name] = a
 	}
 	for i, v := range f.Body.Inputs {
+		// An optional input that the call leaves out is absent in the body: value must not take it for a constant.
 		inner.values[v] = nil
 		if i < len(n.Inputs()) {
 			inner.values[v] = c.value(n.Input(i))

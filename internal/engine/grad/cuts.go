@@ -19,6 +19,7 @@ func (t *Tape) Cuts() []*ir.Value {
 				delete(live, v)
 			}
 		}
+		// With one live value, all that follows depends on the weights before through this value alone.
 		if len(live) != 1 {
 			continue
 		}

@@ -161,6 +161,7 @@ func chosen(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 			taken = is
 			continue
 		}
+		// Where operands are equal the gradient passes once: to each of them it would count several times.
 		masks[i] = t.Op("And", []*ir.Value{is, t.Op("Not", []*ir.Value{taken})})
 		taken = t.Op("Or", []*ir.Value{taken, is})
 	}

@@ -25,6 +25,7 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except m
 		h.convert(n)
 	}
 	converted := slices.DeleteFunc(a.Stored(), func(v *ir.Value) bool { return !h.chosen[v] })
+	// After Stored, which does not depend on types: later forms and sizes see the values as Float16.
 	for v := range h.chosen {
 		if s, ok := t.types[v]; ok {
 			s.DType = ir.Float16
@@ -52,6 +53,7 @@ func (h *float16Storage) choose(minBytes int64, except map[string]bool, params [
 	}
 	weights := map[*ir.Value]bool{}
 	for _, p := range params {
+		// Gradients of weights stay float32: updates and sums over micro-batches read them.
 		weights[p.Grad] = true
 	}
 	for n := range h.graph.Nodes() {
@@ -109,6 +111,7 @@ func (h *float16Storage) convert(n *ir.Node) {
 	if len(outputs) == 0 && !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return h.chosen[v] }) {
 		return
 	}
+	// types has values of the forward graph alone: all other results are gradients, and may overflow.
 	_, activation := h.types[n.Outputs[0]]
 	for _, a := range half.Attributes(outputs, !activation) {
 		n.SetAttr(a)
@@ -118,6 +121,7 @@ func (h *float16Storage) convert(n *ir.Node) {
 		return
 	}
 	domain := n.Op.Domain
+	// The operator is in a domain of its own now: the float32 one that it calls is found by these attributes.
 	n.SetAttr(ir.IntAttr("version", h.graph.Opset(domain)))
 	if domain == newest {
 		domain = ""

@@ -80,6 +80,8 @@ func (p product) gradients(y []int64) []*ir.Value {
 	if p.Needs(p.node.Input(1)) {
 		a := p.a
 		if len(p.b.shape) == 2 && !a.trans {
+			// All matrices of the stack share B: one product over all of their rows sums in it, where one for each matrix
+			// would compute and store a stack of gradients to be summed.
 			a, d = p.flat(a), p.flat(d)
 		}
 		if p.b.trans {

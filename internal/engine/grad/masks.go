@@ -82,6 +82,7 @@ func (t *Tape) storeMask(v *ir.Value, forward map[*ir.Node]bool) {
 		grad.Name, t.gradients.layers[grad] = u.Node.Name, t.gradients.layers[u.Node]
 		t.Graph().InsertBefore(u.Node, grad)
 		outputs := u.Node.Outputs
+		// A value has one producer: the old node gives its outputs up before the new one has them.
 		u.Node.SetOutputs()
 		grad.SetOutputs(outputs...)
 		u.Node.Remove()

@@ -128,6 +128,7 @@ func resize(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		from, round = text(n, "coordinate_transformation_mode", "half_pixel"),
 			text(n, "nearest_mode", "round_prefer_floor")
 	}
+	// At integer factors these modes repeat each element equally often; the factors are checked below.
 	whole := from == "asymmetric" && round == "floor" || from == "half_pixel" &&
 		(round == "round_prefer_floor" || round == "round_prefer_ceil")
 	if !whole || text(n, "mode", "nearest") != "nearest" {
@@ -159,6 +160,7 @@ func depthToSpace(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if len(x) != 4 || text(n, "mode", "DCR") != "CRD" {
 		return []*ir.Value{t.Op("SpaceToDepth", dy[:1], ir.IntAttr("blocksize", b))}, nil
 	}
+	// ONNX's SpaceToDepth has the order of DCR only.
 	v := t.Reshape(dy[0], []int64{x[0], x[1] / (b * b), x[2], b, x[3], b})
 	return []*ir.Value{t.Reshape(t.Transpose(v, []int64{0, 1, 3, 5, 2, 4}), slices.Clone(x))}, nil
 }

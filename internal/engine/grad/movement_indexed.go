@@ -99,6 +99,8 @@ func slice(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 			before[i], after[i] = c.start, x[i]-c.start-c.n
 			continue
 		}
+		// Axis by axis: the gradient has the size of the input along the axes before i, and of the output along those
+		// after.
 		shape[i] = x[i]
 		dx = gatherGradient(t, t.Ints(progression(c)...), dx, int64(i), shape)
 	}
@@ -151,6 +153,8 @@ func sliceRanges(t *Tape, n *ir.Node) ([]sliceRange, error) {
 		}
 		last := x[axis]
 		if step < 0 {
+			// As specified for Slice: with a negative step the start is at most the last element, else the end of the
+			// axis.
 			last--
 		}
 		out[axis] = sliceRange{min(max(start, 0), last), step, y[axis]}
@@ -234,6 +238,7 @@ func repeated(mode string, before, size, count int64) []int64 {
 		case period == 0:
 			p = 0
 		default: // reflect
+			// The edge is not repeated: forth and back are 2(size-1) elements.
 			p = (p%period + period) % period
 			p = min(p, period-p)
 		}

@@ -34,6 +34,8 @@ func overBatch(t *Tape, n *ir.Node) error {
 	y := make([]*ir.Value, 3)
 	copy(y, n.Outputs)
 	n.Op = ir.OpID{Domain: own, Type: "BatchNormTrain"}
+	// ONNX's outputs 1 and 2 are the updated running statistics, here outputs 3 and 4, after those of
+	// the batch that the gradient reads.
 	n.SetOutputs(y[0], nil, nil, y[1], y[2])
 	if err := keepStatistics(t, n); err != nil {
 		return err
@@ -78,6 +80,7 @@ func trackStatistic(t *Tape, n *ir.Node, i int) {
 	}
 	for r := range t.Running {
 		if t.Running[r].Tensor == v.Const {
+			// In order: the second node updates what the first one has written.
 			n.SetInput(i, t.Running[r].New)
 			t.Running[r].New = n.Outputs[i]
 			return
@@ -120,6 +123,8 @@ func statisticGradients(t *Tape, n *ir.Node, scale, inv *ir.Value, dx []*ir.Valu
 	if !t.Needs(n.Input(3)) && !t.Needs(n.Input(4)) {
 		return nil
 	}
+	// With Y = s·(X-μ)·inv + b and inv = 1/√(σ²+ε), the gradient of μ is -s·inv·ΣdY, and that of σ² is
+	// -½·s·inv³·ΣdY·(X-μ). The sums are those in the gradients of shift and scale.
 	factor := t.Op("Mul", []*ir.Value{scale, inv})
 	mean := t.Op("Neg", []*ir.Value{t.Op("Mul", []*ir.Value{dx[2], factor})})
 	half := t.Scalar(t.DType(scale), -0.5)
@@ -138,6 +143,7 @@ func instanceNorm(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	rows := t.Reshape(x, all)
 	scale := t.Reshape(t.Op("Expand", []*ir.Value{n.Input(1), t.Ints(shape[:2]...)}), all[1:2])
 	epsilon := ir.FloatAttr("epsilon", n.Float("epsilon", 1e-5))
+	// Only the statistics are consumed, so that any vector serves as the shift.
 	stats := t.Own("BatchNormTrain", 3, []*ir.Value{rows, scale, scale}, epsilon)
 	each := t.Own("BatchNormGrad", 3, []*ir.Value{rows, scale, stats[1], stats[2], t.Reshape(dy[0], all)})
 	dx := []*ir.Value{t.Reshape(each[0], shape)}

@@ -37,6 +37,7 @@ func keepStats(mean, inv int) func(*Tape, *ir.Node) error {
 				t.SetType(outs[i], t.DType(x), stats...)
 			}
 		}
+		// Statistics in the type of X: the default, float32, would be too coarse for the gradient of Double.
 		n.SetAttr(ir.IntAttr("stash_type", int64(t.DType(x))))
 		n.SetOutputs(outs...)
 		return nil

@@ -72,6 +72,7 @@ func feedsOnly(norm *ir.Node, x *ir.Value) bool {
 func fusePool(norm, n *ir.Node, places *ir.Value) {
 	n.Op = ir.OpID{Domain: own, Type: "BatchNormPoolTrain"}
 	outputs := slices.Concat([]*ir.Value{n.Outputs[0], places}, norm.Outputs[1:])
+	// A value has one producer: norm gives its outputs up first.
 	norm.SetOutputs()
 	n.SetOutputs(outputs...)
 	for _, a := range norm.Attrs {

@@ -85,6 +85,7 @@ func (r *cheapRecomputation) isLive(x *ir.Value, at int) bool {
 	if x.Producer() == nil {
 		return true
 	}
+	// A value that is recomputed itself is not stored: a copy that read it would store it again.
 	return !r.recomputed[x] && slices.ContainsFunc(usesOutside(x, r.forward),
 		func(u ir.Use) bool { return r.at[u.Node] >= at })
 }

@@ -49,6 +49,7 @@ func reduction(typ string, f func(r reductionNode) *ir.Value) rule {
 		}
 		r.dy = r.kept(dy[0])
 		dx := f(r)
+		// The others multiply by a tensor of the shape of x.
 		if typ == "ReduceSum" || typ == "ReduceMean" || typ == "ReduceLogSum" {
 			dx = t.Op("Expand", []*ir.Value{dx, t.Ints(t.Shape(n.Input(0))...)})
 		}
@@ -128,6 +129,7 @@ func (r reductionNode) others() *ir.Value {
 	}
 	rows := r.Reshape(r.Transpose(r.x(), order), []int64{-1, int64(r.count())})
 	last := r.Ints(-1)
+	// Not y/x, which is 0/0 where an element is zero.
 	before := r.Op("CumProd", []*ir.Value{rows, last}, ir.IntAttr("exclusive", 1))
 	after := r.Op("CumProd", []*ir.Value{rows, last}, ir.IntAttr("exclusive", 1), ir.IntAttr("reverse", 1))
 	return r.Transpose(r.Reshape(r.mul(before, after), ordered), inverse(order))

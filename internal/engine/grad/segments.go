@@ -34,6 +34,7 @@ func (a *Activations) Profile() Profile {
 			if len(usesOutside(v, inside)) > 0 {
 				p.Kept[i] += t.Bytes(v)
 			}
+			// Views were left out above: they share the memory of their base, which counts until their last consumer.
 			for k := i + 1; k <= lastConsumer(v, at); k++ {
 				p.Cross[k] += t.Bytes(v)
 			}
@@ -154,6 +155,8 @@ func (p Profile) fewest(most int64, fits func(from, to int, kept, stays int64) b
 		best[j] = math.MaxInt64
 		for i := j - 1; i >= 0; i-- {
 			kept := p.kept(positions[i], positions[j])
+			// Segments from earlier positions store even more. One between neighbouring positions is as short as it can
+			// be.
 			if i < j-1 && kept > most {
 				break
 			}
@@ -233,6 +236,7 @@ func (p Profile) Within(limit int64) []Segment {
 		if b := p.peak(s); b < bytes {
 			small, bytes = s, b
 		}
+		// While a segment is recomputed its results are live, at most this many bytes; stored bytes have the rest.
 		if c, time := p.within(positions, limit-most, most); time < fastest {
 			best, fastest = c, time
 		}
@@ -298,6 +302,7 @@ func (p Profile) within(positions []int, limit, most int64) ([]Segment, float64)
 	}
 	table[0][0].time = 0
 	reach := func(i, b, j int, bytes int64, time float64, recompute bool) {
+		// Rounded up: a choice never stores more than its buckets say.
 		to := b + int((bytes+unit-1)/unit)
 		if to > buckets {
 			return

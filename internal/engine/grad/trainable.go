@@ -72,6 +72,8 @@ func weightIndices(n *ir.Node, learned map[*ir.Value]bool) []int {
 
 // weightConst returns the floating-point constant of which v is a view or transpose; nil if there is none.
 func weightConst(v *ir.Value) *ir.Value {
+	// PyTorch exports the weight of a Linear before a Transpose, and older exporters flatten it: the constant is
+	// trained in the layout in which it is stored.
 	for v != nil && v.Const == nil {
 		n := v.Producer()
 		if n == nil || operator.Of(n).Move != operator.View && !n.Op.Is("Transpose") {

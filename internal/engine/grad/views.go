@@ -16,6 +16,7 @@ func (t *Tape) storeBases() {
 			continue
 		}
 		base := n.Input(0)
+		// Views of views: only the first one in the chain owns memory.
 		for isView(base.Producer()) {
 			base = base.Producer().Input(0)
 		}

@@ -35,6 +35,7 @@ func checkBetas(n *op.Node) error {
 
 func newAdamStep(n *op.Node, h hyper) *kernel.AdamStep {
 	beta1, beta2 := decimal(n.Float("beta1", 0.9)), decimal(n.Float("beta2", 0.999))
+	// Bias correction (Kingma and Ba 2015, section 3) divides by 0 at step 0; steps count from 1.
 	t := max(h.step, 1)
 	s := &kernel.AdamStep{
 		Rest1: float32(1 - beta1), Rest2: float32(1 - beta2), Beta2: float32(beta2),
@@ -44,6 +45,8 @@ func newAdamStep(n *op.Node, h hyper) *kernel.AdamStep {
 		Shrink:     1,
 	}
 	if n.Bool("decoupled", false) {
+		// AdamW (Loshchilov and Hutter 2019): the decay is no part of the gradient, so that the second moment does not
+		// divide it.
 		s.Shrink = float32(1 - h.rate*h.decay)
 	} else {
 		s.Coupled = float32(h.decay)

@@ -98,8 +98,10 @@ func (b *codebook) index(x float32) byte {
 	bits := math.Float32bits(x)
 	size, sign := bits&math.MaxInt32, int(bits>>31)
 	k := int(b.start[min(max(int(size>>binShift)-firstBin, 0), binCount-1)])
+	// 1 if the magnitude is above the midpoint between numbers k and k+1.
 	k += int(uint64(int64(b.bounds[k])-int64(size)) >> 63)
 	above := k - b.zero
 	above -= sign & (above >> 7) // -1 is not in the codebook
+	// Negated in two's complement if sign is 1.
 	return byte(b.zero + (above ^ -sign) + sign)
 }

@@ -21,6 +21,7 @@ func cosine[T number](_ *op.Node, r row[T]) float64 {
 	}
 	length := math.Sqrt(xx) * math.Sqrt(tt)
 	if r.dx != nil {
+		// The gradient of -x·t/(|x||t|) is x·(x·t)/(|x|³|t|) - t/(|x||t|): of x, only the direction matters.
 		along, across := r.factor*xt/(length*xx), r.factor/length
 		for i, v := range r.x {
 			r.dx[i] = T(float64(along*float64(v)) - float64(across*float64(r.target[i])))

@@ -34,6 +34,8 @@ func dropout[T number](c *op.Call) error {
 	factors := [2]T{T(1 / (1 - ratio)), 0}
 	c.Pool.Rows(len(x), piece, func(from, to int) {
 		for i := from; i < to; i++ {
+			// The difference wraps below the limit, and its highest bit selects the factor 0: no branch, which would be
+			// mispredicted.
 			y[i] = x[i] * factors[(random.At(uint64(i))>>32-limit)>>63]
 		}
 	})

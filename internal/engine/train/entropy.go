@@ -62,6 +62,7 @@ func distill[T number](n *op.Node, r row[T]) float64 {
 	if r.dx != nil {
 		exp(student, student)
 		sub(r.dx, student, p)
+		// T² of the loss, and 1/T of the softmax's argument.
 		scaleShift(r.dx, r.dx, r.factor*t, 0)
 	}
 	return t * t * loss
