@@ -136,6 +136,7 @@ func (u *accumulatedUpdate) arena() (most int64) {
 // run updates all weights and clears the accumulated gradients. It returns the sum of the gradients' squares.
 func (u *accumulatedUpdate) run(ctx context.Context, h hyperparameters) (total float64, err error) {
 	hyper, hyperNoDecay := h.array(h.decay), h.array(0)
+	// The factor of clipping depends on the gradients of all weights: before the first update.
 	if u.norm != nil {
 		out, err := u.norm.run(ctx, hyper, hyperNoDecay)
 		if err != nil {

@@ -7,8 +7,7 @@ import (
 )
 
 // An average is an exponential moving average of weights and running statistics (Polyak averaging): a = d·a + (1-d)·w
-// after each step, where d is
-// --ema, but at most (1+step)/(10+step), so that the average of few steps forgets the start.
+// after each step, where d is --ema, but at most (1+step)/(10+step), so that the average of few steps forgets the start.
 type average struct {
 	decay  float64
 	arrays []*ir.Array // in the order of parameters.each

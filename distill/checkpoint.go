@@ -82,6 +82,7 @@ func (c *checkpoint) restore(ctx context.Context, path string, s *state) (err er
 	if *s, err = c.readState(&z.Reader); err != nil {
 		return fmt.Errorf("--resume %s: %w", path, err)
 	}
+	// Snapshots first: quantization is repeated on the weights that it observed, which are one of them.
 	if err = c.readSnapshots(&z.Reader); err == nil {
 		err = c.graphs.repeatQuantization(ctx) // overwrites the weights by a snapshot: before they are read
 	}
@@ -104,6 +105,7 @@ func (c *checkpoint) write(w io.Writer, s state) error {
 		return err
 	}
 	for _, path := range c.snapshots {
+		// A snapshot exists once its event has: the first evaluation, observation, or rewind epoch.
 		if err := copyEntry(z, path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -168,6 +170,7 @@ func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
 		}
 		return nil
 	}
+	// States that are on disk are read one parameter at a time.
 	if c.update != nil {
 		return c.update.eachParameter(states)
 	}

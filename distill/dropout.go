@@ -25,6 +25,7 @@ func addDropout(tape *grad.Tape, ratio float64, seed uint64) string {
 		if len(linear) == 0 {
 			continue
 		}
+		// A seed of its own: equal ones would drop the same positions of every layer.
 		dropout := tape.New(ir.OpID{Domain: "mcompress", Type: "SeededDropout"}, []*ir.Value{y, counter},
 			ir.FloatAttr("ratio", float32(ratio)), ir.IntAttr("seed", int64(seed)+i))
 		g.InsertBefore(n.Next(), dropout)

@@ -218,6 +218,7 @@ func (s scored) agreement(b *dataset.Batch, y *ir.Array, targets []target, array
 	var want []int64
 	if s.target < 0 {
 		want, _ = s.head.labels(b) // none if they are not classes
+		// dataset.NoLabel is negative.
 		counts = func(i int) bool { return want[i] >= 0 }
 	} else {
 		want = argMax(arrays[s.target], -1)

@@ -62,6 +62,8 @@ func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model,
 	params map[string]*parameter) (err error) {
 	e := ir.NewEval(env.folder)
 	defer func() { err = errors.Join(err, e.Close()) }()
+	// With Precheck a weight that the method cannot represent is skipped now: a recipe that failed during training
+	// would end it. Without trials the rule is that of the step that follows, so that it stores the trained values.
 	s := &pass.Step{Model: m, Eval: e, Env: pass.Environment{Source: env.model, Workers: env.workers, Limits: env.limits,
 		Precheck: !f.dryRun, DryRun: f.dryRun, NoTrials: true}}
 	res, err := pass.Run(ctx, s.Model, s.Eval, s.Env, []pass.Options{f.step})

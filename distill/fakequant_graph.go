@@ -67,6 +67,7 @@ func (b *fakeQuantBuilder) tie(param *grad.Param, p *parameter) {
 
 // replace replaces the uses of v by the output of the node of make, which it returns.
 func (b *fakeQuantBuilder) replace(v *ir.Value, make func() *ir.Node) *ir.Value {
+	// Before make, whose node may consume v itself.
 	uses := slices.Clone(v.Uses())
 	n := make()
 	b.Graph().InsertBefore(b.Graph().First(), n)

@@ -31,6 +31,7 @@ func (f featureFinder) ofKind(kind string) (fs featureList) {
 		case kind == hints:
 			fs = append(fs, f.hint(layerAt(p.student), layerAt(p.teacher)))
 		case kind == attention && transformers:
+			// State 0 is before the first layer: state i follows attention i-1.
 			if p.student > 0 && p.teacher > 0 {
 				fs = append(fs, f.probabilities(p.student-1, p.teacher-1)...)
 			}

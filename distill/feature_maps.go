@@ -43,6 +43,7 @@ func (f featureFinder) transfer(from, to selector) feature {
 			return t.Op("Div", []*ir.Value{q, t.Op("Add", []*ir.Value{length, t.Scalar(t.DType(x), 1e-12)})})
 		}
 	}
+	// MeanSquaredLoss is a mean over samples and positions: times n it is the squared distance of each sample.
 	return feature{kind: attention, weight: float64(n), of: f.of, student: maps(from), teacher: maps(to)}
 }
 
@@ -72,6 +73,7 @@ func (f featureFinder) probabilities(i, j int) featureList {
 			return s.withoutPadding(p, f.masked && a.Queries == a.Keys, -1, 1, 1)
 		}
 	}
+	// Times the number of keys: the distance is a sum over the keys of each query, the loss a mean.
 	return featureList{{kind: attention, weight: float64(a.Keys), of: f.of, student: of(i), teacher: of(j)}}
 }
 
@@ -111,6 +113,7 @@ func (f featureFinder) relation(from, to vectors) feature {
 	_, b := to(f.teacher)
 	heads := int64(1)
 	for _, n := range []int64{a[1], f.student.heads(), b[1], f.teacher.heads()} {
+		// The last one that divides both widths: the teacher's heads, if possible.
 		if n > 0 && a[1]*a[3]%n == 0 && b[1]*b[3]%n == 0 {
 			heads = n
 		}

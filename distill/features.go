@@ -84,6 +84,7 @@ func (s *settings) findFeatures(student *structure, teachers []*structure) (fs f
 	for i, f := range fs {
 		fs[i].weight *= weights[f.of]
 		if f.projection != nil {
+			// A seed of its own: projections of one size would start equal.
 			f.projection.initialize(fmt.Sprintf("projection.%d", i), *s.Seed+uint64(i))
 		}
 	}

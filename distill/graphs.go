@@ -38,6 +38,7 @@ func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) 
 	}
 	st.tape = tape
 	st.bindStats(b.params)
+	// Nodes of the losses, which follow, are not results that a layout may recompute or store in another form.
 	tape.Close()
 	if err := b.backward(st, int64(microBatch)); err != nil {
 		return nil, err
@@ -48,6 +49,7 @@ func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) 
 		st.forward += w
 	}
 	if b.settings.Storage == "float16" {
+		// Here and not for each layout: clones of the tape share the types.
 		err = tape.InferResults(ctx)
 	}
 	return st, err
@@ -62,6 +64,7 @@ func (b *graphBuilder) step(ctx context.Context, from *step, p *layout) (_ *step
 	if st.stored, err = p.apply(ctx, activations, st.profile, b.folder, st.counter); err != nil {
 		return nil, err
 	}
+	// Before weightUpdate: Roles takes every node that is neither forward nor a copy for one of the backward pass.
 	st.roles = activations.Roles()
 	st.recomputed = activations.Recomputed()
 	outputs := st.outputs()
@@ -139,6 +142,8 @@ func (b *graphBuilder) accumulateGradients(st *step) {
 func (b *graphBuilder) trainingChange(ctx context.Context, st *step) func(*grad.Tape) error {
 	return func(tape *grad.Tape) error {
 		if b.settings.Dropout > 0 {
+			// Before fake quantization: products must consume quantized values, not values with dropout after
+			// quantization.
 			st.names.counter = addDropout(tape, b.settings.Dropout, *b.settings.Seed)
 		}
 		return b.evaluationChange(ctx, st)(tape)
@@ -206,12 +211,15 @@ func (b *graphBuilder) modelCopy(ctx context.Context) (*ir.Model, map[string]*pa
 		return nil, nil, err
 	}
 	m := tape.Model
+	// The forms that a quantization step writes depend on the opset and IR version of the model: not on those that
+	// package grad adds for its own nodes.
 	m.Opsets, m.IRVersion = slices.Clone(b.model.Opsets), b.model.IRVersion
 	types := map[string]*ir.Type{}
 	for v := range b.model.Values() {
 		types[v.Name] = v.Type
 	}
 	for v := range m.Values() {
+		// Dynamic axes as declared, where grad has the sizes of the batch.
 		v.Type = types[v.Name]
 	}
 	params := map[string]*parameter{}

@@ -108,6 +108,7 @@ func (l *loader) digest(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
+		// In order, since the digest must not depend on that of a map.
 		for _, name := range slices.Sorted(maps.Keys(b.Inputs)) {
 			write(name, b.Inputs[name])
 		}

@@ -25,6 +25,7 @@ func (ps *parameters) reinit(tape *grad.Tape, seed uint64) {
 		}
 		bound := math.Sqrt(6 / float64(fanIn(p)))
 		for i := range w {
+			// Drawn for pruned elements, too, so that the others have the same values whatever is pruned.
 			if x := float32((2*r.Float64() - 1) * bound); !of.pruned || w[i] != 0 {
 				w[i] = x
 			}

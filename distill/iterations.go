@@ -122,6 +122,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 	s := newSettings(it.options, it.step.Method, automatic)
 	s.prunes, s.pruned, s.rewind, s.movement = true, it.pruned(), it.rewind, it.movement
 	if s.Save != "" {
+		// Each training resumes from a checkpoint of its own: those that ended are not repeated.
 		s.Save = fmt.Sprintf("%s.%d", s.Save, it.trainings)
 	}
 	it.trainings++
@@ -148,9 +149,12 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 	}
 	t.params.store(it.step, t.state.improved())
 	if it.options.Reinit != nil {
+		// Only the first training starts from random weights; statistics are updated as in training from scratch in all
+		// of them.
 		it.options.Reinit, it.options.BatchStatistics = nil, true
 	}
 	if it.repeats {
+		// That of the first training, with its schedule (Renda et al., Comparing Rewinding and Fine-tuning, 2020).
 		it.options.LR = t.state.LR
 	}
 	return it.record(ctx, t)

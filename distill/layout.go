@@ -119,6 +119,7 @@ func (p *layout) apply(ctx context.Context, t *grad.Activations, profile grad.Pr
 	if p.recomputeCheap || p.checkpoint == light {
 		t.RecomputeCheap()
 	}
+	// Before the storage changes: what is offloaded are these values, or the other forms that they get now.
 	stored := t.Stored()
 	c := conversion{forms: map[string]form{}}
 	switch p.storage {
@@ -160,8 +161,10 @@ func (c *conversion) replace(t *grad.Activations, v *ir.Value, dt ir.DType, shap
 func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations, c *conversion) error {
 	converted, err := t.StoreFloat16(ctx, smallActivation, p.exact)
 	for _, v := range converted {
+		// It is a Float16 value by now.
 		c.add(v, 2*t.Bytes(v), t.Bytes(v))
 	}
+	// The rest is computed in float32, and converted to be stored.
 	for _, v := range t.Storable(smallActivation) {
 		if !p.exact[v.Name] {
 			c.replace(t, v, ir.Float16, t.Shape(v), unary(t.Builder, "StoreHalf"), unary(t.Builder, "LoadHalf"))

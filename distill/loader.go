@@ -203,6 +203,7 @@ func splitSamples(n int, fraction float64, seed uint64) (training, validation []
 		k = 1
 	}
 	training, validation = slices.Clone(all[k:]), slices.Clone(all[:k])
+	// In the order of the data: each epoch shuffles them again, by another stream.
 	slices.Sort(training)
 	slices.Sort(validation)
 	return training, validation

@@ -83,6 +83,7 @@ func (t *trainer) trainOn(ctx context.Context, samples []int) error {
 			return err
 		}
 		t.endStep(r.loss)
+		// Also after an interruption: steps end before the loop sees it, so that the checkpoint has a whole one.
 		if every := t.settings.SaveEvery; every > 0 && t.state.Step%every == 0 || ctx.Err() != nil {
 			return t.save()
 		}

@@ -156,6 +156,7 @@ func (s *settings) outputTerms(student *ir.Model, teachers []*ir.Model, weight f
 		}
 		of := func(v *ir.Value) string {
 			if kind == "kl" {
+				// The divergence of softmax(x/T) needs the scores: a Softmax at the end of a model is left out.
 				v = scores(v)
 			}
 			return v.Name
@@ -228,6 +229,7 @@ func (s *settings) addLosses(t *grad.Tape, terms []term, samples, tokens int64) 
 		targets = append(targets, of)
 		seed := out[1]
 		if seeds[x] != nil {
+			// Several terms on one value, such as labels and a teacher: Backward starts from the sum of their gradients.
 			seed = t.Op("Add", []*ir.Value{seeds[x], seed})
 		}
 		seeds[x] = seed

@@ -104,6 +104,7 @@ func newMeasurement(ctx context.Context, teachers []*ir.Model, l *loader) (*meas
 	if len(l.validation) == 0 {
 		return nil, pass.OptionErrorf("a metric requires a validation set; use --validate")
 	}
+	// An evaluator gets the reference, too, as it may compare; of the metrics only those that need one.
 	if choice, ok := by.(*metric.Choice); len(teachers) == 0 || ok && choice.Needs != metric.Reference {
 		return m, nil
 	}

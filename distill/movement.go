@@ -64,6 +64,7 @@ func (o Movement) Run(ctx context.Context, step *pass.Step) error {
 			return err
 		}
 	}
+	// Only now: a weight that a mask prunes keeps its value until the last mask, as it may return.
 	if err := m.apply(ctx); err != nil {
 		return err
 	}

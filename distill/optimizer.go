@@ -65,6 +65,7 @@ var schedules = []struct {
 func (s *settings) rateAt(step, steps int) float64 {
 	rate, warm := s.LR, int(*s.Warmup*float64(steps))
 	if step < warm {
+		// From 1: a first step with the rate 0 would be lost.
 		return rate * float64(step+1) / float64(warm)
 	}
 	for _, c := range schedules {

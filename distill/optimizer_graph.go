@@ -54,6 +54,7 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 	}
 	attrs := o.attrs
 	if p.pruned {
+		// All weights share the list of the optimizer: without capacity, append copies it.
 		attrs = append(attrs[:len(attrs):len(attrs)], ir.IntAttr("keep_zeros", 1))
 	}
 	if u.settings.MaxNorm > 0 && len(p.array.Shape) > 1 {

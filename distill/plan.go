@@ -99,6 +99,8 @@ func (t *trainer) plan(ctx context.Context, teachers []*ir.Model) (*candidate, e
 		return nil, err
 	}
 	if t.fakeQuant != nil {
+		// Methods look at weights before they quantize them: random ones have none of the reasons to leave a weight in
+		// float.
 		t.params.initialize(tape)
 		err := t.graphs.observeQuantization(ctx)
 		t.params.release()
@@ -115,6 +117,7 @@ func (pl *planner) newPlan(c *candidate) *Plan {
 		Batch: c.layout.batch, MicroBatches: c.layout.microBatches, Fixed: pl.loader.fixedBatch > 0,
 		Optimizer: pl.settings.Optimizer,
 		Bytes:     c.memory.Total(), Arena: c.memory.Arena,
+		// The backward pass has two products for each one of the forward pass: for the gradients of both operands.
 		Work: float64(c.layout.microBatches) * (3*c.step.forward + c.step.recomputed), Blocks: c.step.blocks(),
 	}
 	for _, w := range pl.params.weights {

@@ -124,6 +124,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 		largest = max(largest, states)
 	}
 	if p.offloadOptimizer {
+		// Those of one weight at a time; reading them allocates them anew.
 		m.States = largest
 		m.Transient = max(m.Transient, largest)
 	}
@@ -153,6 +154,7 @@ func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate,
 		if err != nil {
 			return nil, err
 		}
+		// The process must fit after the training, too.
 		total, result := max(c.memory.Total(), c.memory.Program+pl.later), "does not fit"
 		if total <= budget {
 			result = "fits"
@@ -205,6 +207,8 @@ func (pl *planner) try(ctx context.Context, p *layout) (*candidate, error) {
 	if p.checkpoint != within {
 		return pl.plan(ctx, p)
 	}
+	// The memory besides the arena is the same whatever is stored: what it leaves of the budget is the first
+	// estimate.
 	p.storedBytes = 1
 	c, err := pl.plan(ctx, p)
 	if err != nil {
@@ -217,6 +221,7 @@ func (pl *planner) try(ctx context.Context, p *layout) (*candidate, error) {
 		if c, err = pl.plan(ctx, p); err != nil || c.memory.Total() <= budget {
 			return c, err
 		}
+		// By more than the excess, since each correction is another plan.
 		stored -= max((c.memory.Total()-budget)*5/4, stored/32)
 		if stored <= 0 {
 			break
@@ -227,6 +232,7 @@ func (pl *planner) try(ctx context.Context, p *layout) (*candidate, error) {
 
 // plan builds and plans the graphs of a layout.
 func (pl *planner) plan(ctx context.Context, p *layout) (*candidate, error) {
+	// Segments first: what is recomputed has no storage to choose.
 	if err := pl.chooseSegments(ctx, p); err != nil {
 		return nil, err
 	}

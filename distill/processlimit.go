@@ -50,6 +50,7 @@ func (l *processLimit) setToPlan(c *candidate, program, arena int64) {
 // measureProgram returns the memory of the process without the arrays of training that it has before layouts are
 // planned.
 func (l *processLimit) measureProgram() int64 {
+	// Garbage of the models' loading is no part of the program.
 	debug.FreeOSMemory()
 	l.set(l.budget, 0)
 	p := memory.Measure()

@@ -56,6 +56,7 @@ func (r *rewinding) readEarly(v *validation, total, perEpoch int) error {
 	for _, s := range params.stats {
 		r.early[s.name] = bytes.Clone(s.array.Data)
 	}
+	// The snapshot was read into the arrays of the weights.
 	return v.restoreBest()
 }
 
@@ -77,6 +78,7 @@ func (r *rewinding) restore(ctx context.Context, step *pass.Step, pruned map[str
 		a := &ir.Array{DType: v.Const.DType, Shape: v.Const.Shape}
 		zero(a)
 		copy(a.Data, early)
+		// Zeros of weights that were never pruned are values like others.
 		if pruned[v.Name] {
 			keepZeros(ir.View[float32](a), ir.View[float32](&ir.Array{DType: a.DType, Shape: a.Shape, Data: now}))
 		}

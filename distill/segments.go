@@ -36,6 +36,7 @@ func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 		}
 		return err
 	}
+	// nil for no segments: recomputing cheap operators alone may be the smallest plan.
 	for _, segments := range append(tape.profile.Choices(), nil) {
 		for _, cheap := range []bool{false, true} {
 			if err := try(segments, cheap, smallest-1); err != nil {

@@ -62,6 +62,7 @@ func (ts *teachers) target(t term, outputs []map[string]*ir.Array, attended *ir.
 	if len(t.soft) > 1 && t.kind == "kl" {
 		x := ir.View[float32](first)
 		for i, p := range x {
+			// The loss divides by the temperature and applies softmax: both are undone here.
 			x[i] = float32(ts.temperature * math.Log(float64(p)))
 		}
 	}

@@ -13,6 +13,7 @@ func Stages(o Distill) []pass.Options {
 	if first.Save != "" {
 		first.Save += ".stage1"
 	}
+	// Reinit in the second stage would discard the weights of the first one.
 	second.Features, second.Match, second.Reinit = nil, nil, nil
 	second.BatchStatistics = o.BatchStatistics || o.Reinit != nil
 	return []pass.Options{&first, &second}

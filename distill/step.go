@@ -126,6 +126,7 @@ func (st *step) run(ctx context.Context, b *dataset.Batch, targets []*ir.Array, 
 		return nil, nil, err
 	}
 	for name, s := range st.stats {
+		// Into the array that the next run is fed, and that checkpoints and snapshots read.
 		copy(s.array.Data, out[name].Data)
 	}
 	for _, name := range st.losses {

@@ -55,6 +55,7 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 		s.state.count(own)
 		if s.layout.microBatches > 1 {
 			if i == 0 {
+				// Of the whole step, before its first micro-batch is weighted by them.
 				total = s.counter.total(samples[b.First : b.First+s.layout.batch])
 			}
 			h.shares = shares(own, total)
@@ -73,6 +74,7 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 				return err
 			}
 		}
+		// Before done, which may store the state in a checkpoint.
 		s.state.adjustLossScale(r.squares, s.layout.storage == "float16")
 		if err := errors.Join(done(r), interruptible.Err()); err != nil {
 			return err

@@ -27,6 +27,7 @@ func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 	if err != nil {
 		return err
 	}
+	// Of equal arenas that of exact values.
 	if st.arena() <= converted.arena() {
 		*p = plain
 		return nil

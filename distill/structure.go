@@ -39,6 +39,8 @@ func structureOf(t *grad.Tape) *structure {
 		}
 	}
 	s.hidden = slices.Compact(s.hidden)
+	// Only a stack of layers has a state before each attention and one after the last: others are not matched by
+	// depth.
 	if len(s.hidden) != len(s.attentions)+1 || len(t.Shape(s.hidden[0])) != 3 {
 		s.hidden = nil
 	}
@@ -52,6 +54,7 @@ func stagesOf(t *grad.Tape, cuts []*ir.Value) []*ir.Value {
 	for i, v := range cuts[:max(0, len(cuts)-1)] {
 		shape, next := t.Shape(v), t.Shape(cuts[i+1])
 		switch {
+		// The last one before the spatial size changes: each stage is compared at its end, as by FitNets.
 		case len(shape) > 2 && (len(next) != len(shape) || !slices.Equal(shape[2:], next[2:])):
 		case len(shape) == 2 && operator.Of(cuts[i+1].Producer()).Layer() && !isView(v):
 		default:

@@ -228,6 +228,7 @@ func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featu
 	if !some {
 		return nil, nil
 	}
+	// Augmented samples differ from step to step, and so do the teacher's outputs for them.
 	if l.settings.CacheTeacher && len(l.settings.Augment) == 0 {
 		ts.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
 	}

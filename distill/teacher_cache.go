@@ -44,6 +44,7 @@ func (c *teacherCache) write(targets []*ir.Array, samples []int) error {
 		}
 	}
 	for _, s := range samples {
+		// After all terms: a sample is known once each of its targets is in a file.
 		c.known[s] = true
 	}
 	return nil

@@ -195,6 +195,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 	if err := t.limit.reserveArena(c, program); err != nil {
 		return err
 	}
+	// Last: the moving average starts from a copy of the weights, and the loop needs open graphs.
 	t.connect()
 	return attachRecorder(t.settings.Recorder, &t.candidate, t.teachers, t.loader.set)
 }

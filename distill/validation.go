@@ -43,6 +43,7 @@ func (v *validation) endEpoch(ctx context.Context) error {
 		return nil
 	}
 	if averaged {
+		// The snapshot has the average, but training goes on from the weights.
 		v.average.swap(v.graphs.params)
 		defer v.average.swap(v.graphs.params)
 	}

@@ -46,6 +46,7 @@ func (s *sampled) allocate(ctx context.Context, layers []*layer) (err error) {
 func (s *sampled) sensitivities(ctx context.Context, layers []*layer) ([]float64, error) {
 	defer func(given string) { *s.compare = given }(*s.compare)
 	if isAuto(*s.compare) {
+		// auto would try every comparison for each layer.
 		*s.compare = s.paper
 	}
 	t := &trials{sampled: s}
@@ -75,6 +76,7 @@ func (s *sampled) outliers(ctx context.Context, layers []*layer) ([]float64, err
 	norms, first, names := map[input][]moments{}, map[string][]*layer{}, []string(nil)
 	for _, l := range layers {
 		in := inputOf(l)
+		// Layers that read one input in the same arrangement share its norms.
 		if norms[in] != nil {
 			continue
 		}

@@ -73,6 +73,7 @@ func (as *Amounts) Patterns() []string {
 // Set adds comma-separated pairs pattern=fraction.
 func (as *Amounts) Set(s string) error {
 	for pair := range strings.SplitSeq(s, ",") {
+		// The last one: names of tensors may have the character.
 		i := strings.LastIndexByte(pair, '=')
 		if i < 1 {
 			return fmt.Errorf("%q is not a pair pattern=fraction", pair)

@@ -2,9 +2,8 @@ package prune
 
 import "sync"
 
-// A scratch is the memory of passes, kept from one weight to the next: tables of counters
-// are large, and garbage of that size would count several times until it is collected. The
-// zero value is ready to use.
+// buffers are the memory of passes, kept from one weight to the next: tables of counters are large, and garbage of
+// that size would count several times until it is collected. The zero value is ready to use.
 type buffers struct {
 	counters []uint32
 

@@ -117,6 +117,7 @@ func (o Channel) remove(ctx context.Context, s *pass.Step) error {
 			plan.Keep(g.Classes, g.Reason)
 		}
 	}
+	// Before Remove: the numbers of heads and neurons so far are read from the shapes.
 	values, err := o.configValues(s.Model, plan, groups, pruned)
 	if err != nil {
 		return err
@@ -151,6 +152,8 @@ func (o Channel) choose(groups []*coupling.Group, worth map[coupling.Channel]flo
 				gone = append(gone, u)
 			}
 		}
+		// Some classes stay as the last ones of an axis, so that what is left may be no multiple of --round: the most
+		// important of the others return.
 		for len(gone) > 0 && len(gone) < k && (len(g.Classes)-len(gone))*g.Each%o.Round != 0 {
 			left.restore(gone[len(gone)-1:])
 			gone = gone[:len(gone)-1]

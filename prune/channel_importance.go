@@ -95,6 +95,8 @@ func (o Channel) importances(ctx context.Context, step *pass.Step, plan *couplin
 		return worth, w, err
 	}
 	for u, x := range worth {
+		// Squares of changes were added over samples and outputs: the root is comparable with a sum of importances in a
+		// group.
 		worth[u] = math.Sqrt(x)
 	}
 	return worth, w, err

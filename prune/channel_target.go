@@ -184,6 +184,8 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 				w.total()/whole)
 		}
 		u := heap.Pop(&q).(*unit)
+		// Savings only decrease while channels are removed, so that prices only rise: the first unit whose price is up
+		// to date is the cheapest.
 		if price := u.loss / w.saved(u.classes); price > u.price {
 			u.price = price
 			heap.Push(&q, u)

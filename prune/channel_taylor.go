@@ -91,6 +91,8 @@ func (t *taylor) add(ctx context.Context, in map[string]*ir.Array, specs map[str
 	for _, a := range s.signs {
 		x := ir.View[float32](a)
 		for i := range x {
+			// New for each run. The expected square of the projection on random signs is the squared length of the change,
+			// so that one backward pass serves all outputs.
 			x[i] = float32(2*t.random.IntN(2) - 1)
 		}
 	}
@@ -106,6 +108,7 @@ func (t *taylor) add(ctx context.Context, in map[string]*ir.Array, specs map[str
 			continue
 		}
 		for j, x := range ir.View[float32](out[v.Name]) {
+			// With their signs, before they are squared: the elements of a class are removed together.
 			change[t.sources[i].Channels[j]] += float64(x)
 		}
 	}

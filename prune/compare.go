@@ -115,6 +115,7 @@ func (t *trials) measure(ctx context.Context, layers []*layer) ([]float64, error
 		return e.add(t.dense[sample], outputs)
 	})
 	for _, l := range layers {
+		// After an error, too: the next trial, and the step itself, start from the dense weights.
 		l.v.SetConst(l.before)
 	}
 	return e.highest(), err

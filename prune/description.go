@@ -122,6 +122,7 @@ func (d *description) value(v *ir.Value) string {
 	case v.Producer() == d.before && d.before != nil:
 		return d.entering(v)
 	case v.Producer() == nil || !d.inside(v.Producer()):
+		// Equal only where segments read the same value, such as a mask of all layers.
 		return fmt.Sprintf("%p", v)
 	}
 	return fmt.Sprintf("%d.%d", d.visit(v.Producer()), slices.Index(v.Producer().Outputs, v))

@@ -134,6 +134,7 @@ func rankBetween(first, second *ir.Node) int64 {
 		return 0
 	}
 	value := first.Outputs[0]
+	// Factors of a lower rank have fewer elements than the product; a bias in between makes it another function.
 	if middle == 0 || middle != middle2 || len(value.Uses()) != 1 || first.Input(2) != nil || (in+out)*middle >= in*out {
 		return 0
 	}

@@ -48,6 +48,8 @@ func newFlow(nodes []*ir.Node) *flow {
 		}
 		if v := n.Outputs[0]; v != nil {
 			if o := pass.Trace(v); o != nil && o.Trouble.None() {
+				// The text of an initializer of this type: layers are alike, whether their matrices are transposed in the
+				// file or not.
 				f.constants[v].text = ir.Spec{DType: o.Elem, Shape: o.Shape}.String()
 			}
 		}

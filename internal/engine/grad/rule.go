@@ -7,7 +7,7 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A Rule is the gradient of one operator.
+// A rule is the gradient of one operator.
 type rule struct {
 	Domain, Type string // the domain is empty for ONNX's own
 

@@ -50,6 +50,7 @@ func limitNorms(c *op.Call) {
 			}
 		})
 		for unit := from; unit < to; unit++ {
+			// Infinite for a unit of zeros, which stays as it is.
 			factors[unit] = min(1, limit/math.Sqrt(factors[unit]))
 		}
 		l.runs(from, to, func(unit, from, to int) {

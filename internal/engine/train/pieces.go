@@ -13,6 +13,7 @@ func pieces(n int) int { return (n + piece - 1) / piece }
 
 // sumPieces adds the results of f for all pieces, in order. parts is scratch for as many.
 func sumPieces(p *op.Pool, n int, parts []float64, f func(from, to int) float64) float64 {
+	// Pieces of a fixed size, added in order: the sum does not depend on the number of workers.
 	p.For(len(parts), func(i int) { parts[i] = f(i*piece, min(n, (i+1)*piece)) })
 	return total(parts)
 }

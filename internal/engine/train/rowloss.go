@@ -237,6 +237,7 @@ func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
 	}
 	r.x = part(e.lanes, ir.View[T](e.call.In[0]), buf[0], i)
 	if len(keep) > 1 {
+		// Zeros add nothing to the products and norms of a cosine, and have the gradient zero.
 		r.x, r.target = withoutPadding(buf[0], r.x, keep), withoutPadding(buf[1], r.target, keep)
 	}
 	return e.loss(e.call.Node, r)

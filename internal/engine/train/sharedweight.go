@@ -136,6 +136,7 @@ func runSharedGrad(c *op.Call) error {
 			}
 		})
 	})
+	// Tasks in order and in float64: the sum does not depend on the number of workers.
 	for k := range out {
 		total := 0.0
 		for task := range tasks {

@@ -36,6 +36,7 @@ func (c *classes) join(a, b Channel) {
 	if a == b {
 		return
 	}
+	// The lowest channel represents its class, whatever the order of joins.
 	if b < a {
 		a, b = b, a
 	}

@@ -127,6 +127,7 @@ func (k *constants) unify(n *ir.Node, s *constant, axis int, us []Channel) {
 	switch {
 	case old != nil && us != nil:
 		k.channels.classes.joinAll(old, us)
+	// One consumer reads channels on an axis of which another one reads all elements.
 	case old != nil || us != nil:
 		k.channels.keep(n, append(slices.Clone(old), us...), pass.Reason{Code: pass.ChannelsShared, Detail: s.v.Name})
 	}

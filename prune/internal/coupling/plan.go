@@ -43,6 +43,7 @@ func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
 		of: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},
 	}
 	p := &propagation{channelMap: ch, constants: k, shapes: newShapes(s)}
+	// Before the nodes, which read the channels of their inputs.
 	p.caches(s.Model.Graph)
 	for g := range s.Model.Graphs() {
 		nodes, err := g.Order()
@@ -53,6 +54,7 @@ func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
 			p.follow(n)
 		}
 	}
+	// After all graphs: classes are complete only then.
 	p.keepBorders()
 	return &Plan{channelMap: ch, sources: k.sources, consumers: k.consumers, order: k.order, Skipped: k.list}, nil
 }

@@ -176,6 +176,7 @@ func (p *Plan) Remove(pruned map[Channel]bool) []Kept {
 	r := &removal{p.channelMap, pruned}
 	before := make([]*ir.Tensor, len(p.order))
 	for i, s := range p.order {
+		// Before the edits, one of which drops views and so changes the shape of a constant.
 		before[i] = s.v.Const
 	}
 	for _, edit := range p.edits {

@@ -57,6 +57,7 @@ func (p *propagation) concatChannels(n *ir.Node, at int) {
 			return
 		}
 		us := p.classes.fresh(dims[len(dims)+at].N)
+		// Kept channels in their place: those of the following inputs have their indices after them.
 		p.keep(n, us, pass.Reason{Code: pass.ChannelsAxis, Detail: "other values"})
 		all = append(all, us...)
 	}
