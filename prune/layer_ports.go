@@ -127,6 +127,7 @@ func (r repetition) without(kept []int) pass.RemovedLayers {
 	for _, p := range slices.Concat(inputs, outputs) {
 		for _, v := range slices.Concat(g.Inputs, g.Outputs) {
 			if n, ok := p.number(v.Name); ok {
+				// Ports of layers outside of the repetition count, too: the configuration has the number of all layers.
 				all = max(all, n+1)
 			}
 		}

@@ -59,6 +59,7 @@ func (o Layers) Run(ctx context.Context, s *pass.Step) error {
 	weights := pass.Weights(s.Model)
 	consumers, before := map[*ir.Value][]*ir.Node{}, map[*ir.Value]*ir.Tensor{}
 	for _, w := range weights {
+		// Before anything is removed: the rows of removed weights name their consumers.
 		consumers[w], before[w] = pass.Consumers(w), w.Const
 	}
 	found, stay := repetitions(nodes), pass.LayerKept

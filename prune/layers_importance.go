@@ -58,11 +58,13 @@ func (o Layers) influences(ctx context.Context, s *pass.Step, found []repetition
 			return pass.OptionErrorf("--importance cosine: %s is %s, not float32 or float16", name, a.DType)
 		}
 		for _, b := range boundaries[name] {
+			// Boundaries of a repetition come in the order of its layers: the last one is the input of this layer.
 			if b.layer > 0 && len(inputs[b.of]) == len(x) {
 				sum, n := distances(inputs[b.of], x, k)
 				influences[b.of][b.layer-1] += sum
 				rows[b.of][b.layer-1] += n
 			}
+			// A copy, as the array is valid during the call only.
 			inputs[b.of] = append(inputs[b.of][:0], x...)
 		}
 		return nil

@@ -90,6 +90,7 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 	}
 	kept := s.energy(r)
 	a, b := s.factors(f, r)
+	// Only then can an element of a factor exceed the type: others need not be computed twice.
 	if s.norm() > f.w.before.DType.Largest() {
 		if _, err := step.Eval.Open(ctx, a); errors.As(err, &unfit) {
 			return unfit.Reason, nil

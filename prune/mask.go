@@ -49,6 +49,7 @@ func own(key uint64, ties int64, dt ir.DType, wide bool) mask {
 			hi = mid
 		}
 	}
+	// No magnitude of this type equals the key: it has no ties.
 	if keyOf(lo, dt, wide) != key {
 		ties = 0
 	}

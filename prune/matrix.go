@@ -47,6 +47,7 @@ func gram(x []float64, n, k int64, workers int) []float64 {
 				to := min(from+block, k)
 				for i := w; i < n; i += int64(max(1, workers)) {
 					for j := range i + 1 {
+						// Blocks in order, and an element by one worker: the sum does not depend on their number.
 						g[i*n+j] += eigen.Dot(x[i*k+from:i*k+to], x[j*k+from:j*k+to])
 					}
 				}

@@ -29,7 +29,7 @@ func (v *slabView) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, b[off-from*size:]), nil
 }
 
-// groups prunes b, which begins with a group, in its own type.
+// pruneGroups prunes b, which begins with a group, in its own type.
 func (s *slabs) pruneGroups(b []byte) {
 	switch s.t.DType {
 	case ir.Float:
@@ -60,6 +60,7 @@ func (s *slabs) halves(x []uint16) {
 	}
 	s.narrow(wide)
 	for i, v := range wide {
+		// Pruned elements are +0; a -0 that stays is no change.
 		if math.Float32bits(v) == 0 {
 			x[i] = 0
 		}

@@ -122,6 +122,7 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 		}
 		return nil
 	}
+	// Amounts before the comparison: which one is best depends on them.
 	if err := s.allocate(ctx, layers); err != nil {
 		return err
 	}
@@ -208,6 +209,7 @@ func (s *sampled) groups(layers []*layer) (g layerwise.Groups, of [][]*layer) {
 			n++
 		}
 		g.Inputs = append(g.Inputs, first.node.Input(0))
+		// The factor of a Hessian takes k³ operations, error feedback k² for each output.
 		g.Costs = append(g.Costs, int64(first.groups)*int64(first.k)*int64(first.k)*int64(first.k+outputs))
 		of, layers = append(of, layers[:n]), layers[n:]
 	}
@@ -232,6 +234,8 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	}
 	unknown := s.trial || slices.ContainsFunc(ls, func(l *layer) bool { return !layerwise.Known(s.step, l.v.Name) })
 	sound, sample := true, -1
+	// A result that an interrupted run left needs no inputs; but where later layers read what pruned ones compute,
+	// the walk must pass here all the same.
 	if unknown || s.sequential {
 		err := walk.To(ctx, l.node.Input(0), func(a *ir.Array) error {
 			if sample++; unknown && !s.heldOut(sample) {
@@ -302,6 +306,7 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 		return err
 	}
 	after := encoded(x, l.before.DType)
+	// Compensation may make elements larger than the type holds.
 	if largest(after, l.before.DType) >= infinity(l.before.DType) {
 		s.skip(l, notFinite)
 		return nil

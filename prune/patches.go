@@ -39,6 +39,7 @@ func (l *layer) observePatches(a *ir.Array, ms []moments) bool {
 	for i := range g.Products() {
 		fill := patches.Of(conv.Images[float32]{Values: conv.Input(g, x, i)})
 		for p := range most {
+			// Evenly spread, the same ones in each run.
 			first := p * all / most * panel
 			last := min(first+panel, g.OutArea())
 			fill(columns, 0, l.k, first, last)

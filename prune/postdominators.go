@@ -55,6 +55,7 @@ func (f *flow) postDominators(consumers map[*ir.Node][]*ir.Node) map[*ir.Node]*i
 	next, level := map[*ir.Node]*ir.Node{}, map[*ir.Node]int{}
 	for _, n := range slices.Backward(f.nodes) {
 		var common *ir.Node
+		// The nodes are visited in reverse order: the post-dominators of consumers are known.
 		for _, c := range consumers[n] {
 			switch {
 			case sinks[c] == nil || sinks[c] != sinks[n]:

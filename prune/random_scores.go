@@ -44,6 +44,7 @@ func (l scores) zero(b []byte, dt ir.DType, first int64, last uint64) {
 func zeroUpTo[T uint16 | uint32 | uint64](x []T, l scores, first int64, last uint64) {
 	for i := range x {
 		_, above := bits.Sub64(last, l.of(first+int64(i)), 0)
+		// The borrow is 1 if the score is above last: the mask has all bits set then, and none otherwise.
 		x[i] &= -T(above)
 	}
 }
@@ -101,6 +102,7 @@ func (l scores) part(from, to int64, b bracket) (below int64, kept []uint64) {
 		score := l.of(i)
 		_, less := bits.Sub64(score, b.lo, 0)
 		below += int64(less)
+		// One comparison for both ends: unsigned differences wrap below lo.
 		if score-b.lo <= b.hi-b.lo {
 			kept = append(kept, score)
 		}

@@ -52,7 +52,7 @@ const maxStripes = 64
 // what they keep they should stay in a core's second-level cache.
 const keyBlock = 1 << 16
 
-// stripe is the positions of part i.
+// part is the positions of part i.
 func (p *ranking) part(i int64) (from, to int64) {
 	n, s := p.total(), p.parts()
 	return n/s*i + n%s*i/s, n/s*(i+1) + n%s*(i+1)/s

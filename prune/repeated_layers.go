@@ -138,6 +138,7 @@ func (f *flow) counts(segments []segment, period int) []int {
 		if next := i + period; next >= len(segments) || segments[i].kind != segments[next].kind ||
 			!f.sameSize(segments[i].before, segments[next].before) {
 			same = 0
+			// As many segments in a row as a period equal those of the next one: one repetition more.
 		} else if same++; same >= period && !slices.ContainsFunc(segments[next].before.Outputs, isGraphOutput) {
 			list[i] += list[next]
 		}

@@ -108,6 +108,7 @@ func (p *partition) cut() {
 				from, ok = -1, true
 			}
 			if ok && from < p.position(n) {
+				// Changes at both ends of a value's life, which are summed below: linear in the number of values.
 				change[from+1]++
 				change[p.position(n)+1]--
 			}

@@ -143,6 +143,7 @@ func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessi
 		pruned := func(i, j int) bool { return mask[(group*l.n+j)*l.k+i] }
 		if mask == nil && o.Pattern.M == 0 {
 			amount := l.amount
+			// Differences of rounded sums: all blocks together lose exactly the amount of the weight.
 			block := smallest(scores, rounded(amount, first+int64(to*l.n))-rounded(amount, first+int64(from*l.n)))
 			pruned = func(i, j int) bool { return block[(i-from)*l.n+j] }
 		}
@@ -250,6 +251,7 @@ func (t *tile) choose(from, end, to int) [][]bool {
 func (t *tile) place(r int, u []float32, pruned func(j int) bool) {
 	w, errors := t.Row(t.K-1-r), t.Errors[(t.K-1-r)*hessian.Wide:]
 	stored := append([]float32(nil), u[:t.Cols]...)
+	// Before the error is taken, so that the following inputs compensate rounding, too.
 	round(stored, t.layer.before.DType)
 	for j, v := range w {
 		q := float32(0)

@@ -70,6 +70,7 @@ func (p *ranking) tally(ctx context.Context, b bracket) (*histogram, error) {
 			below += int64(n)
 			return nil
 		})
+		// After an error, too: the table goes back as zeros.
 		h.groups[h.group(s)].add(counts, below)
 		return err
 	})

@@ -111,6 +111,7 @@ func (o *sparsity) eachPart(l *layer, whole bool, do func(from, to, n int)) {
 			part = all
 		}
 		for from := 0; from < all; from += part {
+			// Differences of rounded sums add up to the rounded amount of all parts.
 			do(from, from+part, int(rounded(amount, int64(from+part))-rounded(amount, int64(from))))
 		}
 		return

@@ -63,6 +63,7 @@ func (l bitmask) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) er
 			return 0, err
 		}
 		if count%8 != 0 {
+			// Bits after the last element may be set in files of others.
 			mask[len(mask)-1] &= 1<<(count%8) - 1
 		}
 		for _, b := range mask {

@@ -158,6 +158,8 @@ func (l bsr) encode(ctx context.Context, in io.ReaderAt, out []io.Writer) error 
 	dt := l.parts()[1].DType
 	payload, indices := bufio.NewWriterSize(out[0], int(min(ir.CopyBuffer, l.parts()[0].Bytes()))), bufio.NewWriter(out[1])
 	err := l.eachBlock(ctx, in, func(index int64, block []byte) error {
+		// eachBlock has exchanged the element that is not stored with zero; zeros outside of the matrix become that
+		// element.
 		xor(block, l.fill)
 		if _, err := payload.Write(block); err != nil {
 			return err
@@ -240,6 +242,7 @@ func (d *blockDecoder) take(y int64) error {
 			}
 			d.next, d.pending = index, true
 		}
+		// Read ahead: it is the first one of a later row of blocks.
 		if d.next >= (y+1)*across {
 			return nil
 		}

@@ -49,6 +49,7 @@ func (f *finder) all(ctx context.Context) []found {
 func (f *finder) form(ctx context.Context, v *ir.Value) (found, bool) {
 	for _, find := range finders {
 		l, parts := find(ctx, f, v)
+		// Before the form is built: sizes of files of others may be anything.
 		if l == nil || !fits(l, parts) {
 			continue
 		}

@@ -47,6 +47,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 		return c.start(ctx, a, b, batch)
 	}
 	if len(set.Carry()) > 0 {
+		// A run needs the outputs of the one before.
 		o.Parallel = 1
 	}
 	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch, Reuse: o.Parallel <= 1}), start,
@@ -231,6 +232,7 @@ func (c *comparison) runs(batch *dataset.Batch, p pair) error {
 
 // add accumulates the outputs of a batch. Outputs that want lacks are not compared.
 func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) error {
+	// Further steps of decoding are runs on the same samples.
 	if batch.Step == 0 {
 		c.samples += batch.N
 	}
@@ -305,6 +307,7 @@ func (r *run) output(name string, want, got *ir.Array) error {
 		d.sized(want, got, scores)
 		return nil
 	}
+	// What one run adds, for the deviation between runs.
 	before := d.sums
 	for want, got := range r.padding.Parts(name, want, got) {
 		if floats && measurable(want, got) {

@@ -27,6 +27,7 @@ func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch
 		return add(o.batch, o.value)
 	}
 	var running sync.WaitGroup
+	// Deferred before cancel, and so called after it: no run uses a model or a batch after the return.
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -38,6 +39,7 @@ func InOrder[T any](ctx context.Context, n int, batches iter.Seq2[*dataset.Batch
 		if err != nil {
 			return err
 		}
+		// Of one outcome, so that a run ends although an error before it leaves the queue unread.
 		done := make(chan outcome, 1)
 		queue = append(queue, done)
 		running.Go(func() {

@@ -33,6 +33,7 @@ func timed(ctx context.Context, a, b engine.Session, in map[string]*ir.Array) (*
 	first, second := InputsOf(a, in), InputsOf(b, in)
 	l := &verification.Latency{}
 	for start := time.Now(); l.Runs < minRuns || time.Since(start) < timedFor; l.Runs++ {
+		// In turn, so that changes of the machine's load meet both.
 		before, err := once(ctx, a, first)
 		if err != nil {
 			return nil, &SideError{First, err}

@@ -11,8 +11,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// Offload writes a tensor to a file, so that its memory is free until Restore reads it. The token between them orders
-// the nodes. Attributes are path, of a file that is created if missing, offset in it, and for Restore dtype and shape.
+// offloads are Offload and Restore: Offload writes a tensor to a file, so that its memory is free until Restore
+// reads it. The token between them orders the nodes. Attributes are path, of a file that is created if missing,
+// offset in it, and for Restore dtype and shape.
 func offloads() []op.Op {
 	return []op.Op{
 		{Type: "Offload", Shape: offloadShape, Run: offload, Impure: true},

@@ -67,7 +67,7 @@ func (p *propagation) unsupported(n *ir.Node, reason pass.Reason) {
 	}
 }
 
-// borders keeps what is used from outside: graph outputs, values that subgraphs read, and
+// keepBorders keeps what is used from outside: graph outputs, values that subgraphs read, and
 // constants that some node reads in an unknown way.
 func (p *propagation) keepBorders() {
 	p.keepSplits()

@@ -52,6 +52,7 @@ func (p *propagation) merged(n *ir.Node, channels []Channel, before, after []ir.
 	}
 	var one []Channel
 	for _, u := range channels {
+		// Row-major: each channel has the elements after it, and all channels repeat for each index of the axes before.
 		one = append(one, slices.Repeat([]Channel{u}, int(e))...)
 	}
 	return slices.Repeat(one, int(b))

@@ -40,6 +40,7 @@ func (s shapes) factor(n *ir.Node, at, rank int) float32 {
 		return a.Floats[at]
 	}
 	last := n.Input(2) // Resize from opset 11 on
+	// Opset 11 inserted the region of interest as input 1.
 	if n.Graph().Opset("") < 11 || n.Op.Is("Upsample") {
 		last = n.Input(1)
 	}

@@ -39,6 +39,7 @@ type reshaping struct {
 // regroup finds the axis of the output that has the channels: the last one that is possible. It returns false where
 // there is none.
 func (m *reshaping) regroup() bool {
+	// From the last axis, which is the one that a following product reads.
 	for to := len(m.to) - 1; to >= 0; to-- {
 		if m.keepAxis(to) || m.splitAxis(to) || m.mergeAxes(to) {
 			return true
@@ -67,6 +68,7 @@ func (m *reshaping) splitAxis(to int) bool {
 	if end < to+2 || m.to[to].N < 2 || size != int64(len(m.channels)) || !m.aligned(m.at, m.at+1, to, end) {
 		return false
 	}
+	// Blocks are heads then, and a head's query, key and value have the same index of that axis.
 	if end == to+3 && m.to[to].N == 3 {
 		to++
 	}
@@ -214,6 +216,7 @@ func expand(p *propagation, n *ir.Node) {
 				t.to[i] = t.in[from]
 			}
 		}
+		// A 1 in the target follows the input by itself: nothing is to be written.
 		if t.to[at] == c && t.sizes[at] == 1 {
 			t.sizes[at] = 0
 		}

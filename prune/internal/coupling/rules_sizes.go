@@ -190,6 +190,8 @@ func (p *propagation) target(n *ir.Node) *target {
 		if e.of == nil && e.times == 0 && !zeros && i < len(t.in) {
 			d = t.in[i]
 		}
+		// Only the target itself, or the Concat that makes it, is written to: what is further away may have other
+		// consumers.
 		if e.place != nil && e.place.node != n && (e.place.node != n.Input(1).Producer() || !e.place.node.Op.Is("Concat")) {
 			e.place = nil
 		}
@@ -238,6 +240,7 @@ func (s shapes) origin(v *ir.Value, at int) *ir.Value {
 			break
 		}
 	}
+	// Kept for later questions: without it, following a chain of n nodes takes time n².
 	s.origins[end{first, at}] = v
 	return v
 }
@@ -288,6 +291,8 @@ func (p *propagation) dims(v *ir.Value) []ir.Dim {
 		}
 		at := i - len(dims)
 		from := p.origin(v, at)
+		// The symbol of the origin: sizes of values with one origin are equal without being known. Names of axes in a
+		// model do not begin with a zero byte.
 		dims[i] = ir.Dim{N: -1, Param: fmt.Sprintf("\x00%s:%d", from.Name, at)}
 		if made := p.resolved[from]; len(made)+at >= 0 && made != nil && same(made[len(made)+at], made[len(made)+at]) {
 			dims[i] = made[len(made)+at]
@@ -309,6 +314,7 @@ func (p *propagation) write(n *ir.Node, at *place, number int64) {
 	}
 	c := at.node
 	if c != n {
+		// Other nodes have other channels, or none.
 		if whole := n.Input(1); len(whole.Uses()) > 1 {
 			c = n.Graph().Insert(n, "Concat", slices.Clone(c.Inputs()), ir.IntAttr("axis", 0)).Producer()
 			n.SetInput(1, c.Outputs[0])

@@ -69,6 +69,7 @@ func (p *propagation) sliceChannels(n *ir.Node, a *axis, ws []window, i int) {
 	}
 	p.set(n.Outputs[0], a.at, a.channels[start:end])
 	p.onRemoval(a.channels, func(k *removal) {
+		// Bounds become the numbers of kept channels before them.
 		ws[i].start = int64(len(k.left(a.channels[:start])))
 		ws[i].end = int64(len(k.left(a.channels[:end])))
 		p.setWindows(n, ws)

@@ -17,6 +17,8 @@ func Symmetric(a []float64, n, k, workers int) (values, vectors []float64, err e
 	if n == 0 {
 		return nil, nil, nil
 	}
+	// To tridiagonal form by Householder reflections, then implicit QL; the eigenvectors of the three diagonals are
+	// then reflected back.
 	exp := scale(a)
 	t := reduce(a, n)
 	z, err := t.solve(workers)
@@ -87,6 +89,7 @@ func reduce(a []float64, n int) *tridiagonal {
 func reflection(v []float64) (left, h float64) {
 	last := len(v) - 1
 	if sum := Dot(v[:last], v[:last]); sum > tiny*tiny {
+		// Of the opposite sign, so that the subtraction below adds magnitudes and cancels no digits.
 		left = -math.Copysign(math.Sqrt(sum+float64(v[last]*v[last])), v[last])
 		v[last] -= left
 		return left, Dot(v, v) / 2

@@ -99,6 +99,7 @@ const strip = 64
 // rotate applies rs in their order. Columns have nothing to do with one another.
 func (t *tridiagonal) rotate(z []float64, rs []rotation, workers int) {
 	n := t.n
+	// By columns: each element is computed by the same operations in the same order with any number of workers.
 	parallel(workers, (n+strip-1)/strip, func(part int) {
 		from := part * strip
 		to := min(from+strip, n)
