@@ -59,6 +59,8 @@ func maxRowArgmax[P Argmax](f *finder, o int, places []P, y, x []float32) {
 func maxRow[P Argmax](places []P, y, x []float32, taps []candidate, from, stride int) {
 	places = places[:len(y)]
 	for i := range y {
+		// The value is in the upper half and the complement of the tap in the lower one: the maximum of both is the first
+		// tap of several equal values, without a branch.
 		best := int64(orderedInt(-math.MaxFloat32))<<32 | math.MaxInt32
 		for _, t := range taps {
 			best = max(best, int64(orderedInt(x[from+t.off]))<<32|int64(math.MaxInt32-t.tap))
@@ -74,6 +76,7 @@ func halveRow(places []uint8, y, above, below []float32) {
 	for i := range y {
 		a, b := orderedInt(above[2*i]), orderedInt(above[2*i+1])
 		c, d := orderedInt(below[2*i]), orderedInt(below[2*i+1])
+		// Strict comparisons keep the first of equal elements, above before below and left before right.
 		at, under := 0, 2
 		if b > a {
 			at = 1

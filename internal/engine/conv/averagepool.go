@@ -41,6 +41,8 @@ type sum[T float] struct {
 func averagePool[T float](c *op.Call) error {
 	return sumPool(c, func(w *window) sum[T] {
 		padding := c.Bool("count_include_pad", false)
+		// A window is a box, so the number of its counted elements is a product: along the last axis, which is the same
+		// in every row, times that of the other axes, which is the same within a row.
 		last := w.last()
 		along := make([]T, w.out[last])
 		for o := range along {
@@ -139,6 +141,8 @@ func sumOver[T float](w *window, a arithmetic[T], s sum[T], y, x []T) {
 	line, strided := make([]T, w.in[last]), make([]T, w.out[last])
 	for o := range len(y) / w.out[last] {
 		rows = w.rows(rows, o)
+		// Rows of a window are added first, for all columns at once, so that overlapping windows of a row share these
+		// sums: kernel rows + columns additions instead of rows · columns.
 		clear(line)
 		for _, r := range rows {
 			s.lift(line, x[r.off:r.off+len(line)])

@@ -77,4 +77,5 @@ func bounds(dt ir.DType) (lo, hi float64, bounded bool) {
 }
 
 // below is the largest integer below a power of two.
+// 2^63 - 1 and 2^64 - 1 are no float64: power-1 rounds to power, the conversion of which overflows.
 func below(power float64) float64 { return min(power-1, math.Nextafter(power, 0)) }

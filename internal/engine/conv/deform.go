@@ -165,6 +165,8 @@ type deformed[T float] struct {
 func (d *deformed[T]) fill(dst []T, k0, k1, n0, n1 int) {
 	var s sampler[T]
 	taken := d.kernelSize()
+	// Row k of the patches is channel k/taken and tap k%taken, so c0 to c1-1 are the channels of tap t between k0 and
+	// k1. Channels are the inner loop, as all of an offset group have the same sampling position.
 	for t := range taken {
 		c0, c1 := max(ceilDiv(k0-t, taken), 0), ceilDiv(k1-t, taken)
 		for n := n0; n < n1; n++ {
@@ -197,6 +199,7 @@ func (d *deformed[T]) locate(s *sampler[T], at, t, n int) T {
 		}
 		low := math.Floor(float64(p))
 		up := p - T(low)
+		// Elements outside are 0, one by one: bilinear sampling at the border mixes them with those inside.
 		between := [2]int{within(int(low), d.in[i]), within(int(low)+1, d.in[i])}
 		s.axis(d.in[i], between[:], []T{1 - up, up})
 	}

@@ -32,6 +32,7 @@ func denseWindowsOf(g *Geometry, workers int) *denseWindows {
 	d := &denseWindows{Geometry: g}
 	d.wide = (g.out[1]-1)*g.stride[1] + g.span(1)
 	d.rows = max((bandSize/(g.InC*d.wide)-g.span(0))/g.stride[0]+1, 1)
+	// Small images have fewer rows in a band than fit the cache, so that all workers have bands.
 	d.rows = min(d.rows, max(ceilDiv(g.Batch*g.out[0], tilesPerWorker*workers), 1), g.out[0])
 	d.at = d.taps()
 	return d

@@ -36,6 +36,8 @@ func DepthwiseOf(g *Geometry) *Depthwise {
 	if len(g.in) == 1 {
 		d.Geometry = &Geometry{g.asImage(), g.Batch, g.Groups, g.InC, g.OutC}
 	}
+	// Columns that are a stride apart are one phase and adjacent in the band, so that a tap of any stride is read as
+	// contiguous vectors.
 	step, reach := d.stride[1], d.kernel[1]-1
 	d.length = max(d.out[1], leastLength)
 	d.width = ceilDiv(d.length+reach*d.dilation[1]/step, panel) * panel // as rows are packed
@@ -47,6 +49,7 @@ func DepthwiseOf(g *Geometry) *Depthwise {
 	for i := range d.kernel[0] {
 		for j := range d.kernel[1] {
 			column := j * d.dilation[1]
+			// Column c of the padded input is element c/step of phase c%step.
 			d.at = append(d.at, int64(i*d.dilation[0]*line+column%step*d.width+column/step))
 		}
 	}

@@ -84,6 +84,7 @@ func (c *depthwiseChannels) run(p *op.Pool, work []byte, j job) {
 		plane, o := task/bands/groups*c.Groups+channel, task%bands*c.rows
 		c.fill(band, spare, j.x.Values[plane*c.inLen():], n, o)
 		rows := min(c.rows, c.out[0]-o)
+		// The transposed input is in the band now, so sums have its memory.
 		sums := spare[:rows*c.out[1]*channelsWidth]
 		limits, activate := j.bounded()
 		window := &kernel.FloatWindow{Taps: c.taps, W: w, First: first, Lo: limits.lo, Hi: limits.hi}

@@ -87,6 +87,7 @@ func (l *depthwiseChannel) run(dw []float32) {
 	for image := range l.Batch {
 		l.copyOutput(read(l.dy, (image*l.Groups*l.OutC+l.channel)*l.OutArea(), l.OutArea(), l.outPlane))
 		x := read(l.x, (image*l.Groups+l.channel/l.OutC)*l.InArea(), l.InArea(), l.inPlane)
+		// A stride beyond the window has phases without a tap.
 		for i := range min(l.stride[0], l.span(0)) {
 			for j := range min(l.stride[1], l.span(1)) {
 				l.copyPlane(x, i, j)
@@ -123,6 +124,8 @@ func (l *depthwiseChannel) copyPlane(x []float32, i, j int) {
 func (l *depthwiseChannel) multiply() {
 	for k := 0; k < l.length(); k += depthAtOnce {
 		n := min(depthAtOnce, l.length()-k)
+		// Rows of both operands overlap in memory: row i+1 begins a row of the plane after row i, and column j+1 an
+		// element after column j. Elements of the last offsets read the zeros that copyOutput and copyPlane leave.
 		left := kernel.GemmA{Data: l.output[k:], Strip: kernel.GemmRows() * l.width, Row: l.width, K: 1}
 		right := kernel.GemmB{Data: l.plane[k:], Panel: panel, K: 1}
 		kernel.GemmFloat(l.sums, l.across+1, left, right, l.down+1, l.across+1, n, k > 0)
@@ -134,6 +137,7 @@ func (l *depthwiseChannel) take(dw []float32, i, j int) {
 	for t := range dw {
 		y, x := t/l.kernel[1]*l.dilation[0]-i, t%l.kernel[1]*l.dilation[1]-j
 		if y >= 0 && x >= 0 && y%l.stride[0] == 0 && x%l.stride[1] == 0 {
+			// The output's gradient begins at row down of its plane, and row i of the product is it shifted by i.
 			dw[t] += l.sums[(l.down-y/l.stride[0])*(l.across+1)+x/l.stride[1]]
 		}
 	}

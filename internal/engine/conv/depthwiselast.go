@@ -29,6 +29,7 @@ func layouts(n *op.Node, in []*ir.Array) op.Layouts {
 		return op.AnyLayouts
 	case isPacked:
 		return op.LastOutput
+	// No fourth input: windows have no initial sums but the bias, and runLast no residual.
 	case n.State == nil && n.NumIn <= 3 && w.Shape[1] == 1 && w.Shape[0] == groupsOf(n) &&
 		w.Shape[0]%kernel.DepthwiseGroup == 0:
 		return op.EqualLayouts

@@ -48,6 +48,7 @@ func averageLast(c *op.Call) {
 			row := x[(image*area+p)*channels+from:][:n]
 			kernel.Add(lane[p%8][:n], lane[p%8][:n], row)
 		}
+		// In the order of total, as other pairs would round differently.
 		for _, pair := range [][2]int{{0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3}, {0, 2}} {
 			kernel.Add(lane[pair[0]][:n], lane[pair[0]][:n], lane[pair[1]][:n])
 		}

@@ -138,6 +138,8 @@ func WeightGradient[T float](g *Geometry, p *op.Pool, work []byte, dw []T, x, dy
 		}
 		return
 	}
+	// One image at a time, also if there are workers for more: the order of the sums must not depend on them, and a
+	// Float16 image then needs memory for one in float32 only.
 	one, buf := *g, scratch[T](work)
 	one.Batch = 1
 	in, out := x.image(&buf, g.Groups*g.InC*g.InArea()), dy.image(&buf, g.Groups*g.OutC*g.OutArea())

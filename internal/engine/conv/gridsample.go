@@ -125,6 +125,7 @@ func sampleGrid[F float](g *grid, c *op.Call, x, y []F) {
 			number.Read(at, c.In[1], i*len(dims))
 			s.reset()
 			for axis, length := range dims {
+				// A point is (x, y, z): its first coordinate is that of the last axis.
 				locate(g, &s, F(at[len(at)-1-axis]), int(length))
 			}
 			first := i / places * channels
@@ -148,6 +149,8 @@ func locate[F float](g *grid, s *sampler[F], at F, length int) {
 	if g.taps == 1 {
 		p = F(math.RoundToEven(float64(p)))
 	}
+	// The coordinate is mapped here and each tap again in inside, as in the reference implementation: taps of a
+	// coordinate inside the image may be outside.
 	if p < lo || p > hi {
 		switch g.padding {
 		case "border":

@@ -37,6 +37,9 @@ func (ph phase) along(i, r int) (phase, bool) {
 	stride, dilation := g.stride[i], g.dilation[i]
 	var taps []int
 	for k := g.kernel[i] - 1; k >= 0; k-- {
+		// Tap k of output o reads element o·stride - begin + k·dilation. Element r is read by the taps for which o is an
+		// integer, and so are all elements that are a multiple of the stride after it. Taps are reversed, as the
+		// transpose of a correlation is a correlation with the reversed kernel.
 		if (r+g.begin[i]-k*dilation)%stride == 0 {
 			taps = append(taps, k)
 		}
@@ -47,9 +50,12 @@ func (ph phase) along(i, r int) (phase, bool) {
 	w := *ph.window
 	distance := 1 // distance of adjacent taps in the output
 	if len(taps) > 1 {
+		// Taps of one phase are equally spaced, and adjacent ones read outputs this far apart.
 		distance = (taps[0] - taps[1]) * dilation / stride
 	}
 	out := ceilDiv(g.in[i]-r, stride)
+	// The output that the first tap, the largest k, reads for element r, negated: as any padding, it is negative if
+	// that output exists.
 	begin := -(r + g.begin[i] - taps[0]*dilation) / stride
 	w.in, w.out = with(w.in, g.out[i]), with(w.out, out)
 	w.kernel, w.stride, w.dilation = with(w.kernel, len(taps)), with(w.stride, 1), with(w.dilation, distance)
@@ -135,6 +141,7 @@ func (a *adjoint) work(workers int, own bool, h Halves) int64 {
 		if !a.whole() {
 			kept += aligned(4 * int64(ph.elements(a.images)))
 		}
+		// The last images may be fewer, for which another algorithm with more scratch memory may be chosen.
 		spare = max(spare, ph.of(a.images).computedWork(workers, phases),
 			ph.of(a.Batch%max(a.images, 1)).computedWork(workers, phases))
 	}
@@ -189,6 +196,7 @@ func (a *adjoint) interleave(dx []float32, sums [][]float32, c int) {
 	for i, n := range a.in {
 		every *= min(a.stride[i], n)
 	}
+	// Elements of phases without a tap are covered by no window.
 	if len(a.phases) < every {
 		clear(dx)
 	}

@@ -80,6 +80,8 @@ func (p *maxBand[T]) pool() []T {
 			line, next = to, line
 			size += more
 		}
+		// The next axis has its neighbours a whole line of this one apart. Maxima across the end of a line are computed,
+		// too, but no output starts there.
 		distance *= p.long[axis]
 	}
 	return line

@@ -50,6 +50,8 @@ func findArgmax[T float, P Argmax](f *finder, places []P, y, x []T) {
 		if f.lo < f.hi {
 			findRow(to[f.lo:f.hi], row[f.lo:f.hi], x, f.taps[o], f.lo*f.stride[last], f.stride[last])
 		}
+		// Windows with padding have fewer taps than candidates; NaN equals nothing, and the lowest number may be that of
+		// padding or the maximum with -Inf.
 		for i, v := range row {
 			if i < f.lo || i >= f.hi || v != v || v == lowest[T]() {
 				_, at := firstTap(f.window, x, rows, i)
@@ -64,6 +66,7 @@ func findRow[T float, P Argmax](places []P, y, x []T, taps []candidate, from, st
 	places = places[:len(y)]
 	for i, v := range y {
 		at := 0
+		// Taps are in reverse order, so that of several equal ones the first is assigned last.
 		for _, t := range taps {
 			if x[from+t.off] == v {
 				at = t.tap
@@ -152,6 +155,7 @@ func scatter[T float, P Argmax](g *scatterer, dx, dy []T, places []P) {
 		if len(rows) == 0 {
 			continue
 		}
+		// The position of the window's first tap, which may be padding: computed back from the first covered row.
 		first := rows[0].off - g.off[rows[0].tap*g.kernel[last]] - g.begin[last]
 		from, at := part(dy, o, g.out[last]), part(places, o, g.out[last])
 		for _, s := range g.spans {

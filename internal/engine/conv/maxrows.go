@@ -22,6 +22,8 @@ func maxRowsOf(w *window) *maxRows {
 		return nil
 	}
 	p := &maxRows{window: w, lo: lo, hi: hi}
+	// The kernel gets the maximum of the columns before those it loads, which is the lowest number here: so it
+	// computes the first window, too, whose first column is padding.
 	if w.kernel[last] == 3 && w.begin[last] == 1 {
 		p.lo = 0
 	}

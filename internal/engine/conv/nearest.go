@@ -68,6 +68,7 @@ func nearestAs[T any](r *resizePlan, c *op.Call, x, y []T, beyond T) {
 		for i := from; i < to; i++ {
 			row := part(y, i, width)
 			from := g.row(i)
+			// Upsampling repeats rows: the last one is in the L1 cache, and a copy is faster than picking elements.
 			if from >= 0 && from == before {
 				copy(row, part(y, i-1, width))
 				continue

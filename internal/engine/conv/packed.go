@@ -85,6 +85,8 @@ func packedOf(g *Geometry, workers int) *packedProduct {
 	p.byChannels = workers > 1 && g.Pointwise() && dividesChannels(all, min(g.InC, g.OutC))
 	p.down, p.across = max(ceilDiv(all, maxTilePixels), 1), ceilDiv(g.OutC, maxTileChannels)
 	strips, panels := max(ceilDiv(all, packedRows), 1), ceilDiv(g.OutC, panel)
+	// Each split doubles the tiles, until all workers have some or tiles are too short for the cost of a task. Pixels
+	// are divided before channels: tiles of all channels read the patches once.
 	split := func(n *int, limit int) {
 		for p.tiles() < tilesPerWorker*workers && *n < limit && all*g.OutC*g.Depth() >= 2*minTileWork*p.down*p.across {
 			*n = min(2**n, limit)
@@ -268,6 +270,7 @@ func (t *packedTile) run(buf scratch[float32]) {
 		})
 		return
 	}
+	// Float16 is stored from rows of a channel, as put converts contiguous elements.
 	rows := buf.take(sizes[4])
 	t.eachOutput(sums, func(at int, sums []float32) {
 		pixels := len(sums) / channels
@@ -303,6 +306,7 @@ func (t *packedTile) multiply(sums []float32, stride int, left, block, further [
 	default:
 		t.pack(left, block[:panel*depth], further, k, end)
 	}
+	// Panels of weights hold all of k, so those of a block begin k rows into each.
 	size := panel * t.Depth()
 	b := kernel.GemmB{Data: t.weights[t.first/panel*size+k*panel:], Panel: size, K: panel, Next: depth * panel}
 	if end == t.Depth() { // those of further channels
@@ -324,6 +328,8 @@ func (t *packedTile) pack(left, block, further []float32, k, end int) {
 	for p := t.from; p < t.to; p += packedRows {
 		lane := 0
 		t.eachImage(p, min(p+packedRows, t.to), func(image, lo, hi int) {
+			// Pixels of the first image begin at lane 0 of the block itself; those of further images are packed from lane 0
+			// of their own panel, too, and moved.
 			if lane == 0 {
 				t.patches(image)(block, k, end, lo, hi)
 			} else {

@@ -33,12 +33,14 @@ func PatchesOf(g *Geometry, table []byte) *Patches {
 	last := g.last()
 	p := &Patches{Geometry: g, depth: g.Depth(), kernelSize: g.kernelSize(), inLen: g.inLen(), stride: g.stride[last]}
 	p.along = make([]tap, g.kernel[last])
+	// From lo to hi-1 outputs have all taps inside the input along this axis, so that no bounds are needed there.
 	p.hi = math.MaxInt
 	for k := range p.along {
 		t := &p.along[k]
 		t.lo, t.hi, t.from = g.taps(last, k)
 		p.lo, p.hi = max(p.lo, t.lo), min(p.hi, t.hi)
 	}
+	// Offsets are int32, which halves the table that every panel reads.
 	if p.InC*p.inLen <= math.MaxInt32 && p.depth > 0 {
 		p.tabulate(ir.View[int32](&ir.Array{DType: ir.Int32, Data: table}))
 	}
@@ -128,6 +130,8 @@ func (p *patches[T, S]) fill(dst []T, k0, k1, n0, n1 int) {
 				segments[i].off = p.under(segments[i].row, t/width)
 			}
 		}
+		// Row k of the operand is channel k/kernelSize and tap k%kernelSize. One tap of all channels at once, as the
+		// bounds of the padding are those of the tap.
 		c := max(ceilDiv(k0-t, p.kernelSize), 0)
 		if rows := ceilDiv(k1-t, p.kernelSize) - c; rows > 0 {
 			p.place(dst[(c*p.kernelSize+t-k0)*panel:], p.x[c*p.inLen:], rows, segments, p.along[t%width])
@@ -193,6 +197,7 @@ func (p *patches[T, S]) place(dst []T, x []S, rows int, segments []segment, t ta
 	keep := false
 	for _, s := range segments {
 		a, b := max(s.from, t.lo), min(s.from+s.n, t.hi)
+		// A segment in the padding is left out: the first one that is written clears the rest of the panel (keep).
 		if s.off < 0 || a >= b {
 			continue
 		}
@@ -200,6 +205,7 @@ func (p *patches[T, S]) place(dst []T, x []S, rows int, segments []segment, t ta
 		p.pack(dst, x[from:], rows, step, p.inLen, s.lane+a-s.from, b-a, p.stride, keep)
 		keep = true
 	}
+	// All of the panel is padding.
 	if !keep {
 		p.pack(dst, x, rows, step, 0, 0, 0, 1, false)
 	}

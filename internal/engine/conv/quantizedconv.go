@@ -67,6 +67,7 @@ type band struct {
 // bands splits an image so that its floats need little memory. Bands start at multiples of four rows, like Winograd's
 // tiles.
 func (g *Geometry) bands() []band {
+	// A band of padding only has no input rows, from which a geometry could be made: such images are whole.
 	if g.begin[0] >= g.span(0) || g.end[0] >= g.span(0) { // some rows would depend on padding only
 		return []band{{&Geometry{g.window, 1, g.Groups, g.InC, g.OutC}, 0, 0}}
 	}
@@ -82,6 +83,8 @@ func (g *Geometry) bands() []band {
 // band is the one of rows from to to-1.
 func (g *Geometry) band(from, to int) band {
 	first, last := from*g.stride[0]-g.begin[0], (to-1)*g.stride[0]-g.begin[0]+g.span(0)
+	// Rows outside of the image become the band's own padding, so that it is an image like any other and its sums are
+	// those of the whole one.
 	top, bottom := max(first, 0), min(last, g.in[0])
 	w := *g.window
 	w.in, w.out = []int{bottom - top, g.in[1]}, []int{to - from, g.out[1]}
@@ -160,6 +163,7 @@ func (b band) run(c *op.Call, j job, x, y []byte, from, to codec) {
 				from.zero)
 		}
 	})
+	// The algorithm of the band's geometry, which must be one whose scratch memory quantizedConvWork counted.
 	b.algorithm(c)(c.Pool, buf, j)
 	out, places := b.OutArea(), len(y)/(b.Groups*b.OutC)
 	c.Pool.Rows(b.Groups*b.OutC, 1+quantizeGrain/max(out, 1), func(lo, hi int) {

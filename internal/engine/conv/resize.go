@@ -246,6 +246,7 @@ func (r *resizePlan) byScales(x *ir.Array, scales []float32, axes []int) error {
 		if !(s > 0) || s > math.MaxInt32 {
 			return fmt.Errorf("scales has %v at %d, want more than 0", s, i)
 		}
+		// float32 as in ONNX Runtime: in float64 a length of some scales rounds down to another integer.
 		length := float32(x.Shape[axis]) * s
 		if length > most {
 			return fmt.Errorf("axis %d would have size %v, more than %d", axis, length, most)

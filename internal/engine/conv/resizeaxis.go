@@ -110,6 +110,8 @@ func (r *resizePlan) filter(l resizedAxis) *filter {
 		curve, reach = func(x float64) float64 { return keys(x, a) }, 2
 	}
 	squeeze := 1.0
+	// Downsampling stretches the kernel by 1/scale, so that all elements that an output covers have weights;
+	// upsampling leaves it (PIL's and the specification's antialias).
 	if r.antialias {
 		squeeze = min(float64(l.scale), 1)
 	}
@@ -149,6 +151,7 @@ func (f *filter) weigh(o int, p float32, first int, squeeze float64, curve func(
 		sum += v
 		f.at[o*f.n+i] = int32(min(max(at, 0), f.in-1))
 	}
+	// Unstretched weights of all positions sum to 1 by themselves: dividing by a rounded sum would change them.
 	if squeeze == 1 && !exclude || sum == 0 {
 		sum = 1
 	}

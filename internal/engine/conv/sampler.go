@@ -23,6 +23,7 @@ func (s *sampler[F]) axis(length int, places []int, weights []F) {
 			}
 		}
 	}
+	// The buffers swap, as the next axis reads what this one wrote.
 	s.nextAt, s.nextWeight = s.at, s.weight
 	s.at, s.weight = at, weight
 }

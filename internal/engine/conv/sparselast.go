@@ -17,6 +17,7 @@ func (u sparseUnit) copyLast(to, x []float32, c, n int, strip []float32) {
 		rows := u.phase(0, py, u.row, u.rows+u.axes[0].reach)
 		for _, px := range u.axes[1].phases {
 			columns := u.phase(1, px, 0, u.wide)
+			// Cleared before, not after: positions of padding are what copyPhase leaves out.
 			for i := range n {
 				clear(to[i*u.channel():][:u.plane()])
 			}

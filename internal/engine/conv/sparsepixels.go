@@ -49,6 +49,7 @@ func (s *SparsePixels) Run(p *op.Pool, work, x []byte, finish func(sums []float3
 			})
 			sparseWeights{s.Weights}.convolve(b.Geometry, p, buf,
 				job{x: Images[float32]{Values: in}, y: Images[float32]{Values: out}})
+			// Quantization needs the channels of a pixel together, as scales are per channel, and finish stores pixels.
 			s.pieces(p, buf, b.OutArea(), s.OutC, func(row []float32, from, n int) {
 				kernel.TransposeInto(row, s.OutC, out[from:], b.OutArea(), s.OutC, n)
 				finish(row, image*s.OutArea()+b.row*b.out[1]+from)

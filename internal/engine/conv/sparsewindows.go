@@ -45,6 +45,7 @@ func sparseWindowsOf(g *Geometry) *sparseWindows {
 		return nil
 	}
 	w := &sparseWindows{Geometry: g, axes: [2]phasedAxis{g.phased(0), g.phased(1)}}
+	// Shared padding is not stored twice: the elements that a row lacks are the first ones of the next row.
 	w.wide = g.out[1] + w.axes[1].reach - w.axes[1].shared
 	row := g.InC * w.planes() * w.wide
 	w.rows = min(max(sparseCopy/max(row, 1)-w.axes[0].reach, 1), g.out[0])
@@ -63,6 +64,7 @@ func (w *window) phased(i int) phasedAxis {
 	}
 	// Padding at the end of a row is that at the start of the next one: 1 of 8 columns of 7×7 images is surplus, not 2
 	// of 9.
+	// Only what is padding in every phase, both at the start and at the end of a row, can be shared.
 	a.shared = a.reach
 	for _, phase := range a.phases {
 		inside := w.phase(i, phase, 0, w.out[i]+a.reach)
@@ -136,6 +138,7 @@ func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeight
 	for i := range slots {
 		slots[i] = buf.take(w.slot())
 	}
+	// The last row has no next one whose padding it could read, and the last block surplus outputs.
 	clear(copied[len(copied)-w.slack():])
 	// At most 1 MiB is copied at once, by all workers, who share it.
 	for first := 0; first < w.units(); first += w.together() {
@@ -160,11 +163,13 @@ func (w *sparseWindows) run(p *op.Pool, work []byte, j job, weights sparseWeight
 func (w *sparseWindows) multiply(p *op.Pool, j job, weights sparseWeights, first, n int, copied []float32,
 	rows []kernel.SparseOffsets, slots [][]float32) {
 	blocks := ceilDiv(w.places(), kernel.SparseWide())
+	// Blocks of equal numbers of vectors of eight columns, instead of full ones and a short last one.
 	cols := (ceilDiv(w.places(), blocks) + 7) &^ 7
 	const perWorker = 4
 	wanted := ceilDiv(perWorker*p.Workers(), n*blocks)
 	parts := make([][]spmm.Part, len(weights))
 	for g, m := range weights {
+		// Products of few columns are divided by output channels, too, with about as many elements in each part.
 		parts[g] = m.Parts(wanted)
 	}
 	most := 0

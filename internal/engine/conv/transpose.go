@@ -89,6 +89,7 @@ func (w *window) unfold(i, extra, want int, auto string) error {
 	case valid:
 		w.begin[i], w.end[i] = 0, 0
 	case sameUpper, sameLower:
+		// The specification's default of SAME: the input's length times the stride.
 		if want == unsaid {
 			want = w.out[i] * w.stride[i]
 		}
@@ -96,6 +97,8 @@ func (w *window) unfold(i, extra, want int, auto string) error {
 		return fmt.Errorf("auto_pad is %q, want %s, %s, %s or %s", auto, notSet, valid, sameUpper, sameLower)
 	}
 	if want != unsaid {
+		// Given output lengths determine the padding; odd padding is larger at the end for SAME_UPPER and at the start
+		// otherwise.
 		total := max(all-want, 0)
 		w.end[i] = total / 2
 		if auto == sameUpper {
@@ -164,6 +167,7 @@ func transpose[T float](c *op.Call, multiply func(s gemm.Shape, a, b gemm.Matrix
 		return err
 	}
 	x, w, y := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
+	// The bias is what contributions are added to.
 	if b := c.Opt(2); b != nil {
 		for i := range g.Batch * g.Groups * g.InC {
 			fill(part(y, i, g.inLen()), ir.View[T](b)[i%(g.Groups*g.InC)])
@@ -180,6 +184,7 @@ func transpose[T float](c *op.Call, multiply func(s gemm.Shape, a, b gemm.Matrix
 	for i := range g.Products() {
 		b := gemm.Rows(Output(g, x, i), g.OutArea())
 		weights := Weights(g, w, i)
+		// A product has kernelSize rows for each channel, which may be far more than Y: so a chunk at a time.
 		for m := 0; m < g.InC; m += g.chunk() {
 			n := min(g.chunk(), g.InC-m)
 			s := g.unfolding(n)

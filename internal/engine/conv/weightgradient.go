@@ -70,6 +70,7 @@ func (c *weightGradient) work(workers int) int64 {
 	if c.channelsLast() {
 		product = int64(workers) * c.row()
 	}
+	// The last chunk is shorter, and a shorter product may need more scratch memory for its packing.
 	for _, images := range []int{c.images, c.Batch % max(c.images, 1)} {
 		for _, rows := range []int{c.rows, c.out[0] % max(c.rows, 1)} {
 			product = max(product, gemm.FloatWork(c.product(images, rows), c.Groups, workers, false))
@@ -83,6 +84,8 @@ func (c *weightGradient) run(p *op.Pool, work []byte, dw []float32, x, dy Images
 	buf := scratch[float32](work)
 	k := &chunk{weightGradient: c, pool: p, x: x, dy: dy, input: buf.take(input), output: buf.take(output), sums: dw}
 	k.work = buf
+	// In order, as the sums of the chunks are rounded one after the other into dw: results must not depend on the
+	// number of workers, who divide each chunk.
 	for k.image = 0; k.image < c.Batch; k.image += c.images {
 		for k.row = 0; k.row < c.out[0]; k.row += c.rows {
 			k.run()
@@ -168,6 +171,7 @@ func (k *chunk) copyIn() {
 func (k *chunk) line(group, image, line int) {
 	to := part(k.input, (group*k.images+image)*k.lines+line, k.width*k.InC)
 	at := k.row*k.stride[0] - k.begin[0] + line
+	// Columns before lo and from hi on are padding: the window may be wider than the image.
 	lo, hi := min(max(k.begin[1], 0), k.width), min(max(k.begin[1]+k.in[1], 0), k.width)
 	if at < 0 || at >= k.in[0] || lo >= hi {
 		clear(to)
@@ -227,6 +231,7 @@ func channelPatchesOf(k *chunk, group int) channelPatches {
 
 // fill is a gemm.Panels: rows are output positions, columns kernel taps with channels last.
 func (p channelPatches) fill(dst []float32, k0, k1, n0, n1 int) {
+	// Columns of one tap row are contiguous in the copy, as channels are last, unless the kernel is dilated.
 	for n := n0; n < n1; {
 		off, run := p.column(n)
 		run = min(run, n1-n)

@@ -145,6 +145,7 @@ func winogradOf(g *Geometry, weights winogradWeights, workers int) *winograd {
 	// 64 channels of 56×56 (one core of an Intel Xeon with AVX-512) when phases of all blocks followed each other.
 	tiles := min(max(winogradMemory/(kernel.WinogradTile*(w.inC+w.slab)), minWinogradTiles), maxWinogradTiles)
 	w.images, w.rows, w.wide = 1, w.down, w.across
+	// Small images: several of them fill a block. Large ones are cut into rectangles of tiles.
 	if image := w.down * w.across; image <= tiles {
 		w.images = max(balanced(g.Batch, tiles/max(image, 1), workers), 1)
 	} else {

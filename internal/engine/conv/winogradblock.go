@@ -79,6 +79,7 @@ func (b *winogradBlock) inside(j job, image, from, to, lo, hi int) func(row int)
 		return nil
 	}
 	x := j.x.from((image*b.Groups + b.group) * b.InC * b.InArea())
+	// Whole rows of pixels are contiguous, so one call transposes all rows of the block.
 	if n == b.in[1] {
 		b.pixelsOf(b.plain, x, from*n, (to-from)*n)
 	} else {
@@ -95,6 +96,7 @@ func (b *winogradBlock) pixelsOf(dst []float32, x Images[float32], at, n int) {
 		kernel.TransposeInto(dst, b.inC, x.Values[at:], b.InArea(), b.InC, n)
 		return
 	}
+	// The memory of the sums is free until compute: it has a vector of channels in float32 at a time.
 	for c := 0; c < b.InC; c += panel {
 		high := min(panel, b.InC-c)
 		for i := range high {
@@ -123,6 +125,7 @@ func (b *winogradBlock) compute(j job, first, last int) {
 // multiply sums over the input channels for one number of the tiles, and the output channels from first on.
 func (b *winogradBlock) multiply(number, first, channels int) {
 	u := part(b.weights, b.group, winogradSize(b.OutC, b.InC))[(number*b.outC+first)*b.InC:]
+	// Element (k, tile) of every one of the 16 numbers is a step apart, so each number is a plain product.
 	v, sums := b.v[number*b.step(b.inC):], b.m[number*b.step(b.slab):]
 	// Tiles after the last one have what the scratch memory had: their sums are not used.
 	tiles := strips(b.images * b.rows * b.wide)
@@ -173,6 +176,7 @@ func (b *winogradBlock) store(j job, image, first, last int) {
 		j.activate(pixels)
 	}
 	y := j.y.from(((image*b.Groups+b.group)*b.OutC + first) * b.OutArea())
+	// Full rows of the block's pixels are contiguous in the output, and are stored in one run.
 	run, at := len(pixels)/channels, 2*b.row*b.out[1]+2*b.column
 	if columns < b.out[1] {
 		run = columns

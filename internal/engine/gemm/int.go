@@ -70,6 +70,7 @@ type intSlot struct{ left, rows, right, cols, result int }
 func (s intSlot) total() int { return s.left + s.rows + s.right + s.cols + s.result }
 
 func (g tiling) intSlot(packed, finish bool) intSlot {
+	// Rows of A are padded with zeros to whole quads, which B has, too.
 	k := roundUp(min(g.K, intDepth), kernel.GemmQuad)
 	s := intSlot{left: g.rows * intRow(k), rows: roundUp(2*4*g.rows, line), cols: roundUp(4*g.cols, line)}
 	if !packed {

@@ -58,6 +58,7 @@ func (t *intTile) run() {
 		t.multiply()
 	}
 	rows, cols := t.rows.len(), t.cols.len()
+	// After all of k: what the zero points contribute depends on sums over all of it.
 	for i := range t.offsets() {
 		t.offset(t.result[i*t.stride:][:cols], i)
 	}
@@ -73,6 +74,8 @@ func (t *intTile) run() {
 func (t *intTile) multiply() {
 	clear(t.rowSums)
 	var first []int32
+	// The first block starts with the row of start, for all rows (stride 0), and each later one with the sums of the
+	// one before.
 	for ks := range (span{0, t.depth}).blocks(intDepth) {
 		k, stride := roundUp(ks.len(), kernel.GemmQuad), 0
 		a, row := t.rowsOfA(ks, k)
@@ -107,6 +110,8 @@ func (t *intTile) rowsOfA(ks span, k int) (a []byte, row int) {
 		t.eachZero(func(rows span, zero int32) { fill(t.zeros[rows.from:rows.to], zero) })
 		return t.A.from(t.rows.from, ks.from).Data, t.A.Row
 	}
+	// Where the kernel reads int16, bytes to be widened are in the second half of their row, so that widening them
+	// from the start on overwrites none that is still to be read.
 	n, row, width := ks.len(), intRow(k), kernel.GemmIntWidth()
 	src := t.source(ks, row, n*(width-1))
 	t.eachZero(func(rows span, zero int32) {
@@ -189,6 +194,7 @@ func (t *intTile) panels(ks span, k int) (b []byte, panel int) {
 	} else {
 		t.fill(ks, k)
 	}
+	// Where A is widened, its zero point is subtracted on the way, and the sums of B's columns are not needed.
 	if kernel.GemmIntWidth() == 1 {
 		kernel.QuadSums(t.colSums, t.right, panel, k)
 	}
@@ -215,6 +221,7 @@ func flip(signed bool) byte {
 
 // offsets is the number of rows that offset has an effect on: none if there are no zero points left.
 func (t *intTile) offsets() int {
+	// uint8 of B is stored minus 128, so that it has a zero point to correct in any case.
 	if len(t.BZero) == 0 && t.signed() && !slices.ContainsFunc(t.zeros[:t.rows.len()],
 		func(z int32) bool { return z != 0 }) {
 		return 0

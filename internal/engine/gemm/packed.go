@@ -48,6 +48,7 @@ func (m *PackedFloat) Pack(k0, n0 int, b Matrix[float32], rows, cols int) {
 			k0, n0, m.k, m.n))
 	}
 	b.check("B", rows, cols)
+	// Rows of the request may be parts of several blocks, each of which has a layout of its own.
 	for at := k0; at < k0+rows; {
 		ks := around(at, depth, m.k)
 		take := min(k0+rows, ks.to) - at

@@ -57,6 +57,7 @@ type excessQuad struct {
 }
 
 func newPairing(order []byte, excess []excessQuad) *pairing {
+	// Tiles look up a panel by bisection. Quads of one panel may be in any order: sums of integers are exact.
 	slices.SortFunc(excess, func(a, b excessQuad) int { return int(a.panel - b.panel) })
 	made := &pairing{order: order}
 	for i := range excess {

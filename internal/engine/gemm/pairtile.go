@@ -11,6 +11,7 @@ func (t *intTile) multiplyPairs() {
 			k := roundUp(ks.len(), kernel.GemmQuad)
 			t.pairRows(ks, k, cols)
 			b, panel := t.Packed.block(ks, from)
+			// Sums begin with A's zero point if it is the same for all rows: one pass over C less afterwards.
 			add := ks.from > 0 || t.begin(cols)
 			kernel.GemmPairs(t.result[from-t.cols.from:], t.stride, t.left, intRow(k), b, panel, t.rows.len(),
 				cols.len(), k, add)
@@ -96,6 +97,7 @@ func (t *intTile) pairRows(ks span, k int, cols span) {
 	kernel.PairRows(t.left, row, src.Data, src.Row, len(t.rowSums), n, t.ASigned,
 		order[ks.from:][:roundUp(n, kernel.PairWindow)])
 	t.pad(row, n, k)
+	// Zero points and sums of rows are those of the whole block, whatever the order: once is enough.
 	if cols.from != t.cols.from {
 		return
 	}

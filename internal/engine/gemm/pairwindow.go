@@ -63,6 +63,7 @@ func (w *pairWindow) compare() {
 			}
 		}
 	}
+	// If a does not fit with b, b does not fit with a: the sets found from large weights are made symmetric.
 	for i, others := range w.misfit {
 		for ; others != 0; others &= others - 1 {
 			w.misfit[bits.TrailingZeros32(others)] |= 1 << i
@@ -76,6 +77,8 @@ const signBits = 0x8080808080808080
 
 // tooLarge is the set of elements of a column that do not fit with x: those of its sign above 128-x, or below -128-x.
 func tooLarge(column *[kernel.PairWindow]byte, x int8) (set uint32) {
+	// Seven bits of a byte plus the limit carry into its sign bit exactly if the element is too large; for a negative
+	// x the elements are inverted first. Those of the other sign are masked by their own sign bits.
 	flip, limit := uint64(0), uint64(uint8(x)-1)
 	if x < 0 {
 		flip, limit = ^flip, uint64(uint8(-x))
@@ -84,6 +87,7 @@ func tooLarge(column *[kernel.PairWindow]byte, x int8) (set uint32) {
 	for at := 0; at < len(column); at += 8 {
 		y := binary.LittleEndian.Uint64(column[at:]) ^ flip
 		above := (y&^signBits + limit*each) &^ y & signBits
+		// = |The multiplication gathers the eight sign bits in the highest byte.
 		set |= uint32(above>>7*0x0102040810204080>>56) << at
 	}
 	return set
@@ -92,6 +96,8 @@ func tooLarge(column *[kernel.PairWindow]byte, x int8) (set uint32) {
 // match pairs rows that fit, those with the fewest possible partners first; the others among each other.
 func (w *pairWindow) match() {
 	free, at := uint32(1<<w.rows-1), 0
+	// Rows with the fewest partners first, as those with many find one later, too: greedy, and exchange corrects what
+	// it misses.
 	for at+1 < w.rows {
 		a := w.fewest(free, free)
 		free &^= 1 << a

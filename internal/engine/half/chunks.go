@@ -97,6 +97,7 @@ func (c *chunks) work(workers int) int64 {
 		return int64(workers) * blocksWork
 	}
 	most := int64(0)
+	// The last chunk is smaller, and its scratch memory may still be larger: operators choose by shapes.
 	for _, n := range []int{min(c.perChunk, c.n), c.n % c.perChunk} {
 		size := c.wide(n)
 		if c.op.Work != nil {

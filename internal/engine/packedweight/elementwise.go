@@ -44,6 +44,8 @@ func Div(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 		return nil
 	}
 	of := map[int64]ir.DType{2: ir.Uint4, 4: ir.Uint2}[units.Shape[0]]
+	// Units are powers of two, 1, 4, 16, 64 or 1, 16: the quotient of a byte by them is a shift by whole values, and
+	// Mod then masks the rest.
 	for i, unit := range ir.View[int32](units) {
 		if of == ir.Undefined || unit != 1<<(i*int(of.Bits())) {
 			return nil
@@ -108,6 +110,7 @@ func Mul(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 		return scaledSparse(s, in[0].Shape, in[1])
 	}
 	for i := range in {
+		// Factors may be in either order: exporters write both.
 		x, scale, last := in[i], in[1-i], len(in[i].Shape)-1
 		values, ok := packed[i].(*Lookup)
 		if !ok || x.DType != ir.Float || last < 0 ||

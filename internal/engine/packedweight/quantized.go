@@ -102,6 +102,7 @@ func (w *Quantized) Bytes() int64 {
 // Decode implements op.Packed.
 func (w *Quantized) Decode(dst []float32, p op.Part) {
 	for i := range p.Rows {
+		// Run by run, as elements of a run share a scale or have contiguous ones.
 		for j := 0; j < p.Cols; {
 			at, to := p.At+i*p.Stride+j, dst[i*p.DstRow+j*p.DstCol:]
 			r := w.runFrom(at)

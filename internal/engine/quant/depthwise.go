@@ -51,6 +51,7 @@ func (d *depthwise) run(p *op.Pool, work []byte, finish channelFinisher) {
 			channel := i%d.Groups*d.OutC + m
 			values(w, part(d.w.Data, channel, d.Depth()), d.w.DType, own(d.wZero, channel, 1))
 			d.Channel(y, x, w, 0, all)
+			// Exact: see depthwiseOf.
 			for j, v := range y {
 				sums[j] = int32(v)
 			}

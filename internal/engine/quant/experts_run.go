@@ -143,6 +143,7 @@ func (x *experts) route(c *op.Call) [][]routed {
 // run adds the outputs of expert e.
 func (x *experts) run(c *op.Call, b *expertBuffers, e int, tokens []routed) {
 	m := len(tokens)
+	// Tokens of an expert are gathered, so that its weights are read once for all of them.
 	for i, r := range tokens {
 		copy(part(b.rows, i, x.hidden), part(b.tokens, r.token, x.hidden))
 	}

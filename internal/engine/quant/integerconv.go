@@ -140,6 +140,8 @@ func prepareIntegerConv(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared
 	in = slices.Clone(in)
 	w = &ir.Array{DType: w.DType, Shape: kernelShape(w.Shape), Data: w.Data}
 	in[icW] = w
+	// The fastest form first: sparse products from 90 % zeros on (spmm.IntDensity), windows where they are if the CPU
+	// multiplies bytes, and else panels for products with patches.
 	made, err := arrangeSparse(n, w, in[icWZero], pool)
 	if made == nil && err == nil {
 		made, err = arrangeQuads(n, in)
@@ -334,6 +336,7 @@ func requantization(n *op.Node, in []*ir.Array, scale, bias []float32) (xZero in
 	clear(bias)
 	if b := op.Opt(in, icB); b != nil {
 		for i, v := range ir.View[float32](b) {
+			// In units of Y's scale, as the sums are after they are multiplied.
 			bias[i] = v / y.scale
 		}
 	}

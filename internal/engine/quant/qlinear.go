@@ -15,6 +15,8 @@ func qLinearOps() []op.Op {
 	return []op.Op{
 		pairRow("QLinearAdd", func(a, b, c params) func(x, y float32) float32 {
 			ra, rb := a.scale/c.scale, b.scale/c.scale
+			// The constant part is summed once, and each product is rounded: ONNX Runtime's order, another one rounds
+			// otherwise.
 			fixed := float32(c.zero) - (float32(ra*float32(a.zero)) + float32(rb*float32(b.zero)))
 			return func(x, y float32) float32 { return fixed + float32(x*ra) + float32(y*rb) }
 		}),

@@ -57,6 +57,7 @@ func arrangeQuads(n *op.Node, in []*ir.Array) (*integerWeights, error) {
 	}
 	a := &quadArrangement{values: values, depth: int(w.Shape[1]), taps: int(w.Shape[2] * w.Shape[3]), q: q,
 		lift: -xZero}
+	// Images of int8 are flipped to uint8, which adds 128 to each element, and so to the zero point.
 	if in[icXZero].DType == ir.Int8 {
 		a.lift -= 128
 	}
@@ -125,6 +126,8 @@ func (a *quadArrangement) conv(first, channels, run int) *kernel.QuadConv {
 	quads := roundUp(run, kernel.GemmQuad)
 	panel := k / run * quads * kernel.GemmPanel
 	c.W = ir.AlignedBytes(int64(panel) * int64(roundUp(channels, kernel.GemmPanel)/kernel.GemmPanel))
+	// Each run starts with a whole quad in both operands, so that no quad has bytes of two runs: in the image, they
+	// are not adjacent.
 	for r := range k / run {
 		kernel.PackQuads(c.W[r*quads*kernel.GemmPanel:], panel, pixels[r*run:], 1, k, run, channels, 0)
 	}
@@ -134,6 +137,7 @@ func (a *quadArrangement) conv(first, channels, run int) *kernel.QuadConv {
 // window arranges the weights of a depthwise convolution, repeated for several positions if these are whole blocks.
 func (a *quadArrangement) window(channels int) *kernel.QuadWindow {
 	all, taps := channels, roundUp(a.taps, kernel.GemmQuad)
+	// A block is 64 channels: of fewer, or of 96, adjacent positions together are whole blocks.
 	for all%kernel.QuadBlock > 0 && all < maxRepeat*channels {
 		all += channels
 	}

@@ -110,6 +110,8 @@ func (b *packing) take(r *Rows, to int) {
 			b.cols[row], b.values[row] = cols[:n], values[:n]
 			b.rest[row] += n
 		}
+		// Sorted as numbers, the count is the first key and the row the second one, so that the order does not depend on
+		// the sorting algorithm.
 		b.order[row] = uint32(len(b.cols[row]))<<16 | uint32(row)
 	}
 	slices.Sort(b.order)
@@ -118,6 +120,7 @@ func (b *packing) take(r *Rows, to int) {
 // block makes quads of the elements, whose columns start at from.
 func (b *packing) block(from, depth int, v kernel.SparseValues) *kernel.SparseRows {
 	elems := 0
+	// The last of each four, which has the most, determines the length of the quad: the others are padded to it.
 	for i := kernel.SparseQuad - 1; i < len(b.order); i += kernel.SparseQuad {
 		elems += kernel.SparseQuad * int(b.order[i]>>16)
 	}
@@ -142,6 +145,7 @@ func (m *Matrix) parts(n int) [][]group {
 		total += g.nonzeros
 	}
 	var parts [][]group
+	// Groups are not divided, so a part ends with the group in which it reaches its size.
 	size, used, from := total/n+1, 0, 0
 	for i, g := range m.groups {
 		if used >= size || g.to-m.groups[from].from > maxRows {

@@ -103,6 +103,7 @@ func (t *task) run(work []float32) {
 	case t.Accumulate:
 		kernel.CopyRows(sums, stride, t.C[first*t.Stride+t.from:], t.Stride, last-first, cols)
 	}
+	// Blocks outside, groups inside: a packed block of the dense operand serves all rows of the task.
 	for b, k := 0, 0; k < t.shape.K; b, k = b+1, k+gemm.Depth {
 		// Packed by each task, as panels of gemm are: its part is in its own cache.
 		x := t.dense(work, k, min(k+gemm.Depth, t.shape.K))

@@ -115,6 +115,7 @@ func At(positions []int32, values []float32, row, col, k int) Source {
 		parts, count := make([][2]int, lines), 0
 		for i := range min(lines, len(starts)-1-first) {
 			begin, end := starts[first+i], starts[first+i+1]
+			// The positions of a line that are between the part's columns: ascending, so that bisection finds both ends.
 			line, start := positions[begin:end], int32((first+i)*stride+at)
 			lo, _ := slices.BinarySearch(line, start)
 			hi, _ := slices.BinarySearch(line[lo:], start+int32(n))
@@ -155,6 +156,7 @@ func (r *Rows) transposed(rows int) *Rows {
 	for _, j := range r.cols {
 		t.ends[j]++
 	}
+	// Counting sort by column: rows are read in order, so that the elements of each new row stay in order.
 	total := 0
 	for i, n := range t.ends {
 		t.ends[i] = total // its start, until its elements are copied
@@ -180,6 +182,7 @@ func (r *Rows) magnitude() (largest float64) {
 			all += math.Abs(float64(v))
 			sum += float64(v)
 		}
+		// The positive values sum to (all + sum)/2, the negative ones to (all - sum)/2 in magnitude.
 		largest = max(largest, (all+math.Abs(sum))/2)
 	}
 	return largest
