@@ -15,10 +15,13 @@ func (a Access) limitGroup(f *os.File) {
 	if err != nil || a.grants(group(st)) {
 		return
 	}
+	// Only root may give a file any group; others only one that they belong to, so that Chown may fail.
 	if first := group(a.sources[0]); a.grants(first) && f.Chown(-1, first) == nil {
 		return
 	}
 	perm := st.Mode().Perm()
+	// The file's group is then unrelated to the sources: the bits of the group (0o070) remain only where others
+	// (0o007, here shifted by 3) have them too.
 	_ = f.Chmod(perm&^0o070 | perm&(perm<<3)&0o070)
 }
 

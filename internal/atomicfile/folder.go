@@ -55,6 +55,8 @@ func lock(path string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A file system without locks gives another error, and is accepted: Sweep does not remove folders there
+	// either.
 	if err := tryLock(l); errors.Is(err, errLocked) {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -62,6 +64,8 @@ func lock(path string) (*Folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
+	// A concurrent Sweep removes while it holds the lock, so that it may have removed the folder before tryLock
+	// succeeded.
 	if named, err := os.Lstat(l.Name()); err != nil || !os.SameFile(locked, named) {
 		return nil, errors.Join(os.ErrNotExist, l.Close())
 	}
@@ -88,6 +92,7 @@ func remove(path string) error {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(path, e.Name())))
 		}
 	}
+	// The lock file remains, so that the next Sweep recognizes the folder and removes the rest.
 	if err != nil {
 		return err
 	}
@@ -125,6 +130,7 @@ func removeUnlocked(path string) {
 		return
 	}
 	defer root.Close()
+	// A folder without lock belongs to a process that is about to make it, or is not one of ours.
 	if st, err := root.Lstat(lockName); err != nil || !st.Mode().IsRegular() {
 		return
 	}

@@ -20,6 +20,8 @@ func MakeDir(path string) (undo func(), err error) {
 			_ = os.Remove(dir) // fails if it is not empty
 		}
 	}
+	// What is missing was listed before: MkdirAll does not report what it made, and another process may make a
+	// parent at the same time, which Remove keeps while it has content.
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		undo()
 		return func() {}, err

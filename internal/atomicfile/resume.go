@@ -22,6 +22,7 @@ func (s *Set) Resume(path, key string) (_ *File, err error) {
 		return nil, err
 	}
 	partial := filepath.Join(filepath.Dir(path), resumed+key)
+	// The name is predictable: a symbolic link in its place would lead the download elsewhere.
 	if err := Check(partial); err != nil {
 		return nil, err
 	}
@@ -45,6 +46,8 @@ func (s *Set) CreateKept(path, kept string) (*File, error) {
 		return nil, err
 	}
 	named := filepath.Join(folder, filepath.Base(path))
+	// The same file under two names: what is written into the temporary folder also survives at kept, and
+	// publishing renames the former only.
 	if err := linked(kept, named, 0o666&^s.Access.deny); err != nil {
 		return s.Create(path)
 	}

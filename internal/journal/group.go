@@ -46,10 +46,13 @@ func Join(ctx context.Context, folder string, index, count int, id Identity, m M
 	identify := func(context.Context) (Identity, error) { return id, nil }
 	g := &Group{ctx: ctx, folder: folder, mirror: m, index: index, others: make([]*log, count)}
 	for i := range g.others {
+		// Without file and cancel: refresh opens the log for reading only, as its own process has it locked.
 		l := &Journal{dir: g.dir(i), known: map[string][]*io.SectionReader{}}
 		l.identify = func() (Identity, error) { return id, nil }
 		g.others[i] = &log{Journal: l}
 	}
+	// Before the own log is opened: the process that had this part on another machine may have pushed results,
+	// which this one continues.
 	if err := m.Pull(ctx, g.entry(index, logName)); err != nil {
 		return nil, err
 	}
@@ -58,6 +61,7 @@ func Join(ctx context.Context, folder string, index, count int, id Identity, m M
 		return nil, err
 	}
 	g.Journal = own
+	// Results of an earlier process in this folder may not have been sent before it ended.
 	g.schedule()
 	if err := g.Refresh(ctx); err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -171,6 +175,7 @@ func (g *Group) File(ctx context.Context, name string) (string, error) {
 	}
 	path := filepath.Join(g.dir(index), filePrefix+name)
 	if g.index == len(g.others) {
+		// Only the process that finalizes reads the bytes. Workers need the path alone, for the identity of a file.
 		return path, g.mirror.Fetch(ctx, g.entry(index, filePrefix+name))
 	}
 	return path, nil
@@ -221,6 +226,7 @@ func (e *PatienceError) Error() string {
 // Wait waits until done is true of the results of all processes. It is a *PatienceError if there is no new result for
 // so long.
 func (g *Group) Wait(ctx context.Context, patience time.Duration, done func() bool) error {
+	// The others may wait for results of this process, so that both would wait until their patience ends.
 	if err := g.push(ctx); err != nil {
 		return err
 	}

@@ -244,6 +244,8 @@ func (j *Journal) Remove() error {
 
 // Close closes the journal. Its results stay for the next run, if their identity is known by now.
 func (j *Journal) Close() error {
+	// A run that ended early does not wait for the digest of a source of hundreds of gigabytes: its results are
+	// then of no use to the next one.
 	if j.cancel != nil {
 		j.cancel()
 	}

@@ -37,6 +37,8 @@ func (j *Journal) append(unit string, parts [][]byte) ([]*io.SectionReader, erro
 	}
 	binary.LittleEndian.PutUint32(head, sum)
 	at, made := j.end, []*io.SectionReader{}
+	// The log may be torn at any byte. Its end moves only once all is written, and so do the results that others
+	// find.
 	for i, p := range append([][]byte{head}, parts...) {
 		if _, err := j.file.WriteAt(p, at); err != nil {
 			return nil, err
@@ -84,6 +86,8 @@ func (j *Journal) record(ctx context.Context, size int64) error {
 		binary.LittleEndian.Uint32(fixed[8:]),
 	)
 	at := j.end + fixedHeader
+	// The lengths are not protected before the checksum is computed, for which all bytes have to be read: they are
+	// compared with the file first, so that random ones allocate nothing.
 	if name > maxName || parts > maxParts || size-at < 8*parts+name {
 		return errTorn
 	}

@@ -72,11 +72,14 @@ func (g *Group) unschedule() {
 func (g *Group) push(ctx context.Context) error {
 	g.turn.Lock()
 	defer g.turn.Unlock()
+	// What the timer would send is sent now; results that are added meanwhile set another one.
 	g.unschedule()
 	file, end := g.log()
 	if file == nil || end == g.pushed {
 		return nil
 	}
+	// Records without the identity would be those of an unknown job to the others. The identity is appended
+	// meanwhile, hence the second look at the end.
 	g.found.Wait()
 	file, end = g.log()
 	err := g.mirror.Push(ctx, g.entry(g.index, logName), file, end)
@@ -91,6 +94,8 @@ func (g *Group) push(ctx context.Context) error {
 // Lock keeps other processes of the same index from computing units. An error is an *atomicfile.BusyError if one does.
 // With a mirror this process succeeds the others, which cannot add results from then on, nor call Lock again.
 func (g *Group) Lock(ctx context.Context) error {
+	// The log of a mirror is replaced only if it is what this process last saw: a random unit makes the logs of
+	// two processes of one index differ, so that the other one's next push fails.
 	if _, err := g.Add(ctx, "lock "+rand.Text()); err != nil {
 		return err
 	}
@@ -109,6 +114,7 @@ func (g *Group) End(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Files before the record: who finds the record may fetch all of them.
 	for _, name := range files {
 		if _, complete := g.Journal.Result(strings.TrimPrefix(name, filePrefix)); complete {
 			if err := g.mirror.Store(ctx, g.entry(g.index, name)); err != nil {
@@ -142,6 +148,8 @@ const closing = 20 * time.Second
 // Close closes the journals. It sends the results that this process has, also after its context ended, unless an error
 // of sending them was returned.
 func (g *Group) Close() error {
+	// An interrupted worker still sends what it has computed, but a bucket that does not answer must not keep it
+	// from ending.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), closing)
 	defer cancel()
 	g.state.Lock()

@@ -53,6 +53,7 @@ func (m *Member) ReadAt(b []byte, off int64) (int, error) {
 // piece reads from one record, that of the offset.
 func (m *Member) piece(b []byte, off int64) (int, error) {
 	records := m.a.files[m.number]
+	// The first record that ends after off: its content, or the gap before it.
 	i := sort.Search(len(records), func(i int) bool {
 		r := m.a.records[records[i]]
 		return r.start+int64(r.raw) > off

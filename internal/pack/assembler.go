@@ -28,6 +28,7 @@ func newAssembler(files []FileInfo, write func(int, []byte) error) (*assembler, 
 // advance ends the files that are complete.
 func (a *assembler) advance() error {
 	for a.file < len(a.files) && a.pos == a.files[a.file].Size {
+		// An empty file has no record: writing nothing to it creates it.
 		if err := a.write(a.file, nil); err != nil {
 			return err
 		}

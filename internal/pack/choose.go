@@ -43,6 +43,7 @@ func (c *chunker) choose(t ir.DType, sample, base []byte) codec {
 		if size < least {
 			best, least = k, size
 		}
+		// The planes of the mantissa are stored as they are then.
 		if f.layout == rotatedPlanes && k.coders[0] == stored {
 			break // mantissas are noise: other forms save no more
 		}
@@ -55,6 +56,8 @@ func (c *chunker) try(f form, sample []byte, float bool) (codec, int) {
 	k, total := codec{form: f}, 0
 	all := c.symbolsOf(f, sample)
 	count, each := f.symbols(len(sample))
+	// FSE decodes much slower than Huffman codes: 0.05 % of the size does not decide for integers, 0.8 % for
+	// floats, but in small containers, where time does not matter.
 	worth := len(sample) / 2048 // bytes that a slower coder has to save
 	if float && !c.small {
 		worth = len(sample) / 128

@@ -90,6 +90,7 @@ func (c *chunker) decode(f form, raw, payload []byte) error {
 	}
 	count, each := f.symbols(len(raw))
 	buffer := grow(&c.planes, count*each)
+	// Planes are slices of their own: one that is stored as a whole is read where it is in the payload.
 	var from [8][]byte
 	var err error
 	for i := range count {
@@ -97,6 +98,7 @@ func (c *chunker) decode(f form, raw, payload []byte) error {
 			return err
 		}
 	}
+	// The padding. Other bytes would be content that no reader restores.
 	for _, b := range payload {
 		if b != 0 {
 			return errors.New("data after the last block")

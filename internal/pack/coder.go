@@ -58,6 +58,7 @@ func small(files []FileInfo) bool {
 
 func newEntropy(small bool) *entropy {
 	encoder := func(level zstd.EncoderLevel) *zstd.Encoder {
+		// The checksum of the record covers the content, so that a second one is left out.
 		enc, err := zstd.NewWriter(
 			nil,
 			zstd.WithEncoderConcurrency(1),
@@ -75,6 +76,7 @@ func newEntropy(small bool) *entropy {
 		nil,
 		zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true),
+		// A frame that decodes to more than the block has is an error before memory is allocated.
 		zstd.WithDecodeAllCapLimit(true),
 	)
 	if err != nil {
@@ -90,6 +92,7 @@ func newEntropy(small bool) *entropy {
 // code returns the payload of in, and the coder that was used: stored if c saves nothing. The payload is valid until
 // the next call.
 func (e *entropy) code(c coder, in []byte) (coder, []byte) {
+	// Huffman codes need two symbols, and a sparse plane is often all zeros.
 	if c != stored && same(in) {
 		return fill, in[:1]
 	}
@@ -134,6 +137,8 @@ func same(b []byte) bool { return bytes.Equal(b[1:], b[:len(b)-1]) }
 // appendPlane appends the blocks of a plane.
 func (e *entropy) appendPlane(dst []byte, c coder, plane []byte) []byte {
 	for len(plane) > 0 {
+		// Only a Huffman code gains from tables that follow the data. FSE has one for the whole plane: one for each
+		// 128 KiB cost more than it saved, and int8 weights took 0.8 % more than their entropy, now 0.2 %.
 		b := plane
 		if c == huffman {
 			b = b[:min(len(b), blockSize)]
@@ -244,6 +249,8 @@ func (e *entropy) decode(c coder, dst, in []byte) error {
 	case match:
 		out, err = e.dec.DecodeAll(in, dst[:0])
 	case mix:
+		// Mixing takes a second for 2 MB: a container of any size that uses it could keep a reader busy for eight
+		// minutes a gigabyte.
 		if !e.small {
 			return errBlock
 		}

@@ -12,6 +12,7 @@ func differences(dst, src []byte, width int) {
 
 func zigzag(d, mask, sign uint64) uint64 {
 	if d &= mask; d&sign != 0 {
+		// Negative ones become odd: -1 is 1, 1 is 2, -2 is 3.
 		return ^(d << 1) & mask
 	}
 	return d << 1
@@ -50,6 +51,7 @@ func fromBase(x, b, mask, sign uint64) uint64 {
 	switch {
 	case x == 0:
 		return 1
+	// The number of the difference that would make x zero is free, as zero is 1: those below it move up by one.
 	case d < zero:
 		return d + 1
 	}
@@ -76,6 +78,7 @@ func toElement(d, b, mask, sign uint64) uint64 {
 	}
 	zero := zigzag(-b, mask, sign)
 	switch {
+	// Where the base is zero itself, zero is the unchanged element and no number moves.
 	case d == 1 && zero > 0:
 		return 0
 	case d <= zero:

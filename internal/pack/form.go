@@ -73,6 +73,8 @@ func forms(t ir.DType, base bool) []form {
 	if t == ir.Complex64 || t == ir.Complex128 {
 		width /= 2
 	}
+	// Differences first, and the forms without them too: a tensor that has been trained anew may have nothing in
+	// common with its base.
 	if base {
 		fs = append(fs, form{baseValue, width, planes})
 		if width == 1 {
@@ -83,6 +85,7 @@ func forms(t ir.DType, base bool) []form {
 	switch {
 	case t.IsFloat() || t == ir.Complex64 || t == ir.Complex128:
 		fs = []form{{noPredictor, width, rotatedPlanes}, {noPredictor, width, planes}, plain}
+	// Positions of sparse elements are sorted, so that differences are small.
 	case width > 1:
 		fs = []form{{previousValue, width, planes}, {noPredictor, width, planes}, plain}
 	case t.Known():

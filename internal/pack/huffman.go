@@ -63,6 +63,7 @@ func (h *huffmanCoder) assign(in []byte) (symbols []byte) {
 			symbols = append(symbols, byte(s))
 		}
 	}
+	// Stable, so that equal counts are in the order of symbols: the code depends on the content alone.
 	slices.SortStableFunc(symbols, func(a, b byte) int { return cmp.Compare(count[a], count[b]) })
 	lengths := h.lengths(symbols, count)
 	clear(h.weights[:])
@@ -72,6 +73,7 @@ func (h *huffmanCoder) assign(in []byte) (symbols []byte) {
 	next := starts(h.weights[:])
 	for s, w := range h.weights {
 		if w > 0 {
+			// Canonical codes: of equal weights in the order of symbols, so that the weights suffice to restore them.
 			h.codes[s] = uint32(next[w]>>(w-1))<<8 | uint32(lengths[0]+1-w)
 			next[w] += 1 << (w - 1)
 		}
@@ -109,6 +111,8 @@ func (h *huffmanCoder) count(in []byte) *[256]uint32 {
 func (h *huffmanCoder) lengths(symbols []byte, count *[256]uint32) (lengths [256]byte) {
 	n := len(symbols)
 	var items []uint32
+	// Each level merges the leaves, by count, with the pairs of the level before. leaves keeps how many leaves are
+	// among the first items, from which the lengths follow backwards.
 	for level := range maxBits {
 		leaf, leaves, merged := 0, &h.leaves[level], h.items[level%2][:0]
 		for i := 0; leaf < n || i+1 < len(items); {
@@ -123,6 +127,8 @@ func (h *huffmanCoder) lengths(symbols []byte, count *[256]uint32) (lengths [256
 		}
 		items = merged
 	}
+	// The first 2n-2 items of the last level are chosen. Each leaf among them adds a bit to its symbol, each pair
+	// chooses two items of the level before.
 	for level, first := maxBits-1, 2*n-2; first > 0; level-- {
 		leaves := int(h.leaves[level][first])
 		for i := range leaves {
@@ -148,10 +154,12 @@ func starts(weights []byte) (next [maxBits + 2]int) {
 
 // appendWeights appends the weights of all symbols before last, by FSE if that is shorter.
 func (h *huffmanCoder) appendWeights(dst []byte, last int) ([]byte, bool) {
+	// The largest table that RFC 8878, section 4.2.1.2, allows for weights.
 	h.fse.TableLog = 6
 	if code, err := fse.Compress(h.weights[:last], &h.fse); err == nil && len(code) < min(128, (last+1)/2) {
 		return append(append(dst, byte(len(code))), code...), true
 	}
+	// The direct form has no more than 128 weights.
 	if last > 128 {
 		return dst, false
 	}

@@ -48,6 +48,8 @@ func (h *huffmanCoder) tables(last int) error {
 		total += 1 << w >> 1
 	}
 	most := bits.Len(uint(total)) // bits of the longest code
+	// The weight of the last symbol is not stored: it completes the sum to a power of two (RFC 8878, section
+	// 4.2.1).
 	rest := 1<<most - total
 	if total == 0 || most > maxBits || rest&(rest-1) != 0 {
 		return errHuffman
@@ -121,6 +123,8 @@ func (h *huffmanCoder) decode(out, in []byte) error {
 		rest = rest[size:]
 	}
 	kernel.DecodeHuffman(&s, &h.table)
+	// DecodeHuffman leaves the last symbols of each stream, as it loads 8 bytes and stores several symbols at a
+	// time.
 	for i := range streams {
 		if !h.finish(s.Out[i][s.Done[i]:], s.In[i], s.Left[i]) {
 			return errHuffman

@@ -66,6 +66,7 @@ func newMixer(n int) *mixer {
 	}
 	for i := range m.weights {
 		for j := range m.weights[i] {
+			// A quarter in 16 bits.
 			m.weights[i][j] = 1 << 14
 		}
 	}
@@ -113,8 +114,10 @@ func (m *mixer) halfDone() {
 	m.known, m.nibble = 0, 1
 	var hashes, checks [contexts]counter // all lines are read before a branch depends on one
 	for _, i := range m.active {
+		// partial is 1 for the first half of a byte, and has its bits for the second one.
 		h := (m.hashes[i] + m.partial*0x85ebca6b) * 0x9e3779b1
 		l := &m.tables[i][h>>m.shift]
+		// Never 0, which an unused line has.
 		hashes[i], checks[i], m.lines[i] = counter(h|1), l[0], l
 	}
 	for _, i := range m.active {
@@ -139,6 +142,7 @@ func (m *mixer) match(last uint32) {
 	h := last * 0x9e3779b1 >> m.shift
 	if m.followed == 0 {
 		m.followed = int(m.starts[h]) // 0 if there is none: its length is 0
+		// The hash only suggests equal bytes.
 		for m.length < 400 && m.length < m.followed && m.data[m.followed-1-m.length] == m.data[len(m.data)-1-m.length] {
 			m.length++
 		}
@@ -152,10 +156,13 @@ func (m *mixer) match(last uint32) {
 // predict returns the probability of a 1 in 16 bits.
 func (m *mixer) predict() uint32 {
 	rank := m.predictMatch()
+	// Weights by how many contexts have been seen before, and by the length of the match: how far a context is to
+	// be trusted depends on both.
 	m.set = m.known + rank*(contexts+1)
 	w, nibble := &m.weights[m.set], m.nibble&15
 	sum := 256*int64(w[constant]) + int64(m.inputs[matching])*int64(w[matching])
 	for _, i := range m.active {
+		// A no-op that removes the bounds checks of arrays of 16.
 		i %= columns
 		x := m.lines[i][nibble].stretched()
 		m.inputs[i] = x
@@ -171,10 +178,12 @@ func (m *mixer) predictMatch() int {
 		return 0
 	}
 	b := uint32(m.data[m.followed]) | 256
+	// The predicted byte has other first bits than the current one: the match has ended within it.
 	if b>>(8-m.place) != m.partial {
 		return 0
 	}
 	n := bits.Len(uint(m.length)) // 3 to 9
+	// By the length in halves of powers of two: the counter learns how often such matches are right.
 	m.matched = &m.matches[2*(n*2+m.length>>(n-2)&1)+int(b>>(7-m.place)&1)]
 	m.inputs[matching] = m.matched.stretched()
 	if m.length > 15 {
@@ -241,6 +250,7 @@ func (m *mixer) drop() {
 func (c *counter) count(target int64) {
 	n := *c & 1023
 	d := (target - int64(*c>>10)) * int64(reciprocals[byte(n)]) >> 16
+	// The count stops at maxCount without a branch: n-maxCount has the sign bit until then.
 	*c += counter(d)<<10 + counter(uint32(n-maxCount)>>31)
 }
 
@@ -285,6 +295,7 @@ func mixed(dst, in []byte) []byte {
 	for _, b := range in {
 		for i := 7; i >= 0; i-- {
 			p := m.predict()
+			// The interval is divided in proportion to the probability of a 1, its lower part.
 			middle := low + uint32(uint64(high-low)*uint64(p)>>16)
 			bit := uint32(b) >> i & 1
 			if bit == 1 {
@@ -300,6 +311,7 @@ func mixed(dst, in []byte) []byte {
 			m.update(bit, p)
 		}
 	}
+	// Two bytes are within the last interval; unmixed reads zeros after the end.
 	return append(dst, byte(high>>24), byte(high>>16))
 }
 

@@ -41,6 +41,7 @@ func width(workers int, memory int64) int {
 // run returns the error of the first chunk that has one, whatever the number of workers.
 func (p pipeline) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
+	// A worker finds the next chunk read while the last one waits to be written. There are no others in memory.
 	n := 2*p.workers + 1
 	free, todo, order := make(chan *chunk, n), make(chan *chunk, n), make(chan *chunk, n)
 	for range n {
@@ -81,6 +82,8 @@ func (p pipeline) run(ctx context.Context) error {
 			return nil
 		})
 	}
+	// In the order of the container, so that the bytes and the first error do not depend on which worker is
+	// faster.
 	g.Go(func() error {
 		for c := range order {
 			select {

@@ -9,6 +9,8 @@ import (
 // split writes the planes of src, of elements of width bytes, into dst, one after the other.
 func split(dst, src []byte, f form) {
 	n := len(src) / int(f.width)
+	// IEEE 754 has the sign before the exponent: rotated left by one bit, the exponent of float32 and bfloat16 is
+	// the highest byte, and the sign the lowest bit.
 	turn := f.layout == rotatedPlanes
 	switch {
 	case f.layout == nibbles:

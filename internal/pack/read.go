@@ -212,6 +212,8 @@ func (u *reader) decode(worker *chunker, c *chunk) error {
 
 // emit adds a chunk to the files.
 func (u *reader) emit(c *chunk) error {
+	// Here and not in the workers: a reference is to content that has been written, which is the case in order
+	// only.
 	err := u.follow(c)
 	if err == nil {
 		err = u.parts.check(c.header)
@@ -281,6 +283,7 @@ func (u *reader) check() error {
 	if err := u.parts.finish(); err != nil {
 		return err
 	}
+	// The head is without digests, which parts has added by now: the index has to have the same.
 	if !slices.Equal(u.index.Files, u.head.Files) || !slices.Equal(u.index.Base, u.head.Base) ||
 		!slices.Equal(u.index.Chunks, u.records) {
 		return fmt.Errorf("%w: files or records differ from the index", errDigest)

@@ -133,6 +133,8 @@ func (p *writer) end() error {
 		return err
 	}
 	record = binary.LittleEndian.AppendUint64(record, uint64(at))
+	// The index is last, as digests and sizes of records are known then: the container is written as a stream, and
+	// read as one by its head.
 	return p.write(append(record, trailer...))
 }
 
@@ -165,6 +167,7 @@ func (p *writer) encode(worker *chunker, c *chunk) error {
 	c.kind = skeletonRecord
 	s := c.task.segment
 	if s != nil {
+		// Any worker may come first: the choice depends on the sample alone, so that the result is the same.
 		s.once.Do(func() { s.codec, s.err = p.choose(worker, s) })
 		if s.err != nil {
 			return s.err

@@ -70,6 +70,8 @@ func (c *cutter) crossings(l *line) {
 	bytes, barred := make([]int64, len(l.cross)+1), make([]int, len(l.cross)+1)
 	hops := c.hops()
 	for _, h := range hops {
+		// Differences at the first cut that the value crosses and after the last: the loop below sums them up, in one
+		// pass over all cuts for any number of values.
 		bytes[h.first+1] += c.types.bytes(h.value)
 		bytes[h.last+1] -= c.types.bytes(h.value)
 		if h.value.Ambiguous || c.types.declaration(h.value) == nil {
@@ -83,6 +85,7 @@ func (c *cutter) crossings(l *line) {
 	for at := range l.cross {
 		open, across = open+barred[at], across+bytes[at]
 		if l.cross[at], c.bars[at] = across, open > 0; open > 0 {
+			// A negative value forbids the cut; see line.cross.
 			l.cross[at] = -1
 		}
 	}
@@ -91,6 +94,7 @@ func (c *cutter) crossings(l *line) {
 // makes finds the last producer before each cut: hops are in order of their producers, so the last one that covers a
 // cut counts.
 func (c *cutter) makes(l *line, hops []hop) {
+	// Union-find with path halving: each cut is assigned once, by the last producer, however many values cross it.
 	next := make([]int, len(l.makes)+1) // the next cut, from each, that no later hop covers
 	for at := range next {
 		next[at] = at

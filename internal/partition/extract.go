@@ -16,6 +16,7 @@ func (p *Plan) extract(m *ir.Model, k int) error {
 	if err != nil {
 		return err
 	}
+	// The plan has indices of nodes, not nodes: the file is opened again for each stage.
 	if len(o.nodes) != p.starts[len(p.starts)-1] {
 		return errChanged
 	}
@@ -33,6 +34,8 @@ func (o *outline) extract(starts []int, types map[string]*ir.Type, k int) error 
 		}
 	}
 	g := o.graph
+	// Before the removal: the outputs of a node that is removed have no consumers left. Consumers are removed before their
+	// producers for the same reason.
 	g.SetOutputs(part.results(g)...)
 	g.Inputs = part.entries(g)
 	for _, n := range slices.Backward(o.order) {
@@ -40,6 +43,7 @@ func (o *outline) extract(starts []int, types map[string]*ir.Type, k int) error 
 			n.Remove()
 		}
 	}
+	// Constants lose their last consumers with the nodes, and functions their calls with both.
 	dropConsts(g)
 	dropFunctions(g.Model())
 	return inOrder(g)
@@ -92,6 +96,7 @@ func (p *part) entries(g *ir.Graph) []*ir.Value {
 		if v.Producer() == nil {
 			continue
 		}
+		// The producer is in an earlier stage and is removed here, so that its value cannot be the input itself.
 		in := g.AddValue(v.Name)
 		in.Type = v.Type
 		v.ReplaceUses(in)

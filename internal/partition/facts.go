@@ -84,6 +84,7 @@ func (c *cutter) peak(p *part, first, end int) (int64, error) {
 				blocks[at].Last = max(blocks[at].Last, i)
 			}
 		}
+		// A view (Reshape, Squeeze, …) has the memory of its input, whose lifetime it extends.
 		if at, known := index[n.Input(0)]; known && operator.Of(n).Move == operator.View && len(n.Outputs) == 1 {
 			index[n.Outputs[0]] = at
 			continue
@@ -115,6 +116,7 @@ func (c *cutter) shared(starts []int) []Shared {
 			if in[v] == nil {
 				order = append(order, v)
 			}
+			// Nodes are in order, and so are stages: only the last one can be equal.
 			if stage := stageOf(starts, i) + 1; len(in[v]) == 0 || in[v][len(in[v])-1] != stage {
 				in[v] = append(in[v], stage)
 			}

@@ -50,6 +50,8 @@ func (t *types) window(n *ir.Node, filter operator.Input) int64 {
 	w := n.Input(filter.Index)
 	perFilter := t.elems(w) / t.axis(w, 0)
 	s, _ := t.spec(w)
+	// The output channels of a transposed filter (C × M/group × …) are not its first axis: elems/axis(0) is then
+	// the work of an input element, and is spread over the outputs.
 	if axes, ok := filter.Axes(n, len(s.Shape)); ok && axes.Output[0] != 0 {
 		return t.elems(n.Input(0)) * perFilter / max(1, t.elems(n.Outputs[0]))
 	}
@@ -59,6 +61,7 @@ func (t *types) window(n *ir.Node, filter operator.Input) int64 {
 // gates is W and R of the gates of a direction for each step's hidden state.
 func gates(t *types, n *ir.Node) int64 {
 	hidden := t.axis(n.Input(2), -1)
+	// W is directions × gates·hidden × inputs, R directions × gates·hidden × hidden.
 	return (t.elems(n.Input(1)) + t.elems(n.Input(2))) / (hidden * t.axis(n.Input(2), 0))
 }
 

@@ -27,6 +27,7 @@ func ReadManifest(path string) (*ShardManifest, error) {
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxManifest {
 		return nil, errors.Join(err, fmt.Errorf("%s: not a manifest", path))
 	}
+	// One reader for both kinds: a chain of stages is a manifest of one rank whose segments have one shard each.
 	var m struct {
 		ShardManifest
 		Stages []Member `json:"stages"`
@@ -105,6 +106,7 @@ func (c *checker) segment(s Segment) error {
 				return fmt.Errorf("%q is not the name of a file of its own", p.Name)
 			}
 		}
+		// Only now: a shard does not read values of the others in its segment, as they run at the same time.
 		ranks[shard.Rank] = true
 		c.rank[shard.File], c.made[shard.File] = shard.Rank, shard.Outputs
 	}
@@ -123,6 +125,7 @@ func (c *checker) segment(s Segment) error {
 
 // isFileName reports whether name is that of a file in the folder of the manifest.
 func isFileName(name string) bool {
+	// Manifests are downloaded with models: a name must not lead out of their folder, on any system.
 	return name != "" && name == filepath.Base(name) && filepath.IsLocal(name)
 }
 
@@ -185,6 +188,7 @@ func (p Part) compare(ctx context.Context, folder string, digests bool) error {
 	if err != nil {
 		return err
 	}
+	// Sizes first: they find most mix-ups without reading gigabytes.
 	if st.Size() != p.Size {
 		return fmt.Errorf(
 			"%s: %d bytes, but the manifest has %d: not the file that was written with it",

@@ -90,6 +90,8 @@ func (p *Plan) measure(
 		in[v.Name] = values[v.Name]
 	}
 	best, first := math.Inf(1), time.Now()
+	// The first run has the memory plan to make, and later ones are disturbed by other processes: the shortest is
+	// closest to the work of the stage itself.
 	for runs := 0; runs < minRuns || time.Since(first) < minTime; runs++ {
 		start := time.Now()
 		out, err := e.Run(ctx, in, nil)

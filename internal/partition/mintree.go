@@ -23,6 +23,8 @@ func (t *minTree) least(first, end int) int {
 		return -1
 	}
 	at := int32(first)
+	// From the leaves up: where the range begins with a right child, or ends after a left one, that node is not
+	// part of a larger one within the range.
 	for i, j := first+len(t.x), end+len(t.x); i < j; i, j = i/2, j/2 {
 		if i%2 == 1 {
 			at = t.lesser(at, t.tree[i])

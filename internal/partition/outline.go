@@ -27,6 +27,7 @@ func newOutline(g *ir.Graph) (*outline, error) {
 	o := &outline{graph: g, order: order, at: map[*ir.Node]int{}, last: map[*ir.Value]int{}}
 	o.consts, o.aside = map[*ir.Node][]*ir.Value{}, map[*ir.Node][]*ir.Node{}
 	for _, n := range order {
+		// In topological order, so that what n reads has been decided before.
 		if constant := o.constants(n); constant {
 			continue
 		}
@@ -78,6 +79,7 @@ func (o *outline) isAside(n *ir.Node) bool {
 // foldable reports whether n is deterministic and can be duplicated: a standard ONNX operator
 // without random numbers and subgraphs.
 func foldable(n *ir.Node) bool {
+	// Subgraphs may read other values, which the lists of n's inputs do not have.
 	for range n.Subgraphs() {
 		return false
 	}

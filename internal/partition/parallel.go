@@ -71,6 +71,7 @@ func (c *cutter) divisions() []*division {
 	}
 	taken := map[*ir.Node]bool{}
 	for _, n := range c.nodes {
+		// The sum of the pair is passed between files, so that a cut after it has to be possible.
 		if !c.product(n) || c.bars[c.at[n]+1] {
 			continue
 		}
@@ -151,6 +152,7 @@ func (d *division) cut(n *ir.Node, which int, devices int64) Cut {
 func (d *division) parts() int64 {
 	var parts int64
 	for _, n := range d.lengths {
+		// Euclid's algorithm. Parts of that number are whole numbers of heads and of columns on every divided axis.
 		for n > 0 {
 			parts, n = n, parts%n
 		}
@@ -191,6 +193,7 @@ func (c *cutter) divide(row *ir.Node, taken map[*ir.Node]bool) *division {
 	if len(d.columns) == 0 {
 		return nil
 	}
+	// They were found from consumers to producers: query, key and value are listed in the order of the graph.
 	slices.Reverse(d.columns)
 	return d
 }
@@ -211,6 +214,8 @@ func (d *division) visit(n *ir.Node, taken map[*ir.Node]bool) {
 	if !ok {
 		return
 	}
+	// Again, as the rule of the operator may have added divisions of outputs that no consumer reads divided, such
+	// as those of a Split.
 	for i, v := range n.Outputs {
 		if v == nil || len(v.Uses()) == 0 {
 			continue
@@ -269,6 +274,8 @@ func (d *division) read(n *ir.Node, i int, s split) {
 	d.reads[n][i] = s
 	d.lengths = append(d.lengths, s.blocks...)
 	from := n.Input(i).Producer()
+	// A max-heap by position: a node is visited after all of its consumers, so that its outputs have all their
+	// readers.
 	if at, partitioned := d.at[from]; partitioned && !d.queued[from] {
 		d.queued[from] = true
 		heap.Push(&d.open, visit{from, at})

@@ -34,6 +34,8 @@ func (l *line) partition(n int) ([]int, error) {
 	if most := l.most(); n < 1 || n > most {
 		return nil, fmt.Errorf("%d stages: the graph can be partitioned into 1 to %d", n, most)
 	}
+	// Binary search without dynamic programming finds the limit in nearly all cases; only stages that produce
+	// nothing that is needed afterwards can make it too low.
 	limit := l.least(n)
 	if starts := l.search(n, limit); starts != nil {
 		return starts, nil
@@ -82,6 +84,8 @@ func (l *line) needed(limit int64, n int) int {
 	count := 0
 	for first := 0; first < len(l.own) && count <= n; count++ {
 		furthest := first
+		// Greedy: the cost of a stage does not shrink as it grows, so that the longest stage leaves the least to the
+		// others.
 		l.costs(first, limit, func(end int, _ int64) {
 			if l.cross[end] >= 0 {
 				furthest = end
@@ -113,6 +117,7 @@ func (l *line) search(n int, limit int64) []int {
 	nodes := len(l.own)
 	furthest := l.furthest(limit)
 	best, from := slices.Repeat([]int64{unreached}, nodes+1), make([][]int32, n)
+	// best[end] is the minimum of bytes over the first stages, up to k, that end before node end.
 	best[0] = 0
 	for k := range n {
 		next := slices.Repeat([]int64{unreached}, nodes+1)
@@ -122,6 +127,8 @@ func (l *line) search(n int, limit int64) []int {
 			if l.cross[end] < 0 {
 				continue
 			}
+			// The stage [first, end) is within the limit from furthest[end] on, and contains the last node with a needed
+			// output up to makes[end]. minTree finds the best start in this range.
 			if first := before.least(furthest[end], min(end, l.makes[end]+1)); first >= 0 && best[first] != unreached {
 				next[end], from[k][end] = best[first]+l.cross[end], int32(first)
 			}
@@ -150,6 +157,7 @@ func (l *line) furthest(limit int64) []int {
 				cost += l.things[t]
 			}
 		}
+		// Two pointers, as neither end moves back. A resource leaves with its last consumer before i.
 		for ; cost > limit; first++ {
 			cost -= l.own[first]
 			for k, t := range l.needs[first] {

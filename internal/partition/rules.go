@@ -92,6 +92,7 @@ func (d *division) broadcast(out, v *ir.Value, s split) (split, bool) {
 	axis := s.axis - (d.rank(out) - len(a))
 	switch {
 	case axis < 0 || a[axis] == 1 && b[axis] == 1:
+		// Every device reads all of it.
 		return split{}, true
 	case a[axis] == s.length() && b[axis] == s.length():
 		return split{axis, s.blocks}, true
@@ -110,6 +111,7 @@ func (r *rule) attr(name string, def int64, rank int) int {
 
 func (r *rule) distribution(f *operator.Facts) bool {
 	rank := r.rank(r.n.Outputs[0])
+	// Before opset 13 Softmax and its relatives are computed over all axes from axis on, since then over one.
 	if r.n.Graph().Opset("") < f.FlattensBefore {
 		return r.out().axis < r.attr("axis", 1, rank) && r.same()
 	}
@@ -117,11 +119,13 @@ func (r *rule) distribution(f *operator.Facts) bool {
 }
 
 func (r *rule) normalization() bool {
+	// Mean and variance are those of all axes from axis on, which each device has to have whole.
 	return r.out().axis < r.attr("axis", -1, r.rank(r.n.Outputs[0])) && r.same()
 }
 
 func (r *rule) transpose() bool {
 	rank := r.rank(r.n.Outputs[0])
+	// The default of perm reverses the axes.
 	from := rank - 1 - r.out().axis
 	if perm := r.n.Attr("perm"); perm != nil && len(perm.Ints) == rank {
 		from = int(perm.Ints[r.out().axis])
@@ -138,6 +142,7 @@ func (r *rule) view() bool {
 	if !known || !also {
 		return false
 	}
+	// In both planned runs: an axis that is divided for one size of the dynamic axes need not be for another.
 	s, ok := reshaped(in, out, r.out())
 	t, ok2 := reshaped(in2, out2, r.out())
 	if !ok || !ok2 || !s.equal(t) || !r.copiesNone(s) {
@@ -158,6 +163,8 @@ func (r *rule) copiesNone(in split) bool {
 // several times the elements before the divided axis, such as packed queries, keys and values, has as many blocks.
 func reshaped(in, out []int64, s split) (split, bool) {
 	before, at := ir.Spec{Shape: out[:s.axis]}.Elems(), int64(1)
+	// at is the number of elements before the axis. The divided axis begins within the first axis that is not
+	// passed by then.
 	for axis, n := range in {
 		if n <= 1 || before >= at*n {
 			at *= max(1, n)
@@ -194,6 +201,7 @@ func (r *rule) expand() bool {
 }
 
 func (r *rule) concat() bool {
+	// Parts of the axis would be parts of different inputs.
 	if r.out().axis == r.attr("axis", 0, r.rank(r.n.Outputs[0])) {
 		return false
 	}
@@ -206,6 +214,8 @@ func (r *rule) concat() bool {
 func (r *rule) gather() bool {
 	rank, more := r.rank(r.n.Input(0)), r.rank(r.n.Input(1))
 	axis, from := r.attr("axis", 0, rank), r.out().axis
+	// The axes of the indices replace the gathered one: those after it are shifted, and those of the indices are
+	// of no input axis that could be divided.
 	if from >= axis {
 		if from -= more - 1; from <= axis {
 			return false
@@ -225,6 +235,7 @@ func (r *rule) slice() bool {
 		return false
 	}
 	rank := r.rank(r.n.Outputs[0])
+	// Before opset 10 axes are attributes, and starts without axes are about the first ones.
 	if !ok { // the first ones
 		starts := r.n.Attr("starts")
 		if starts == nil {
@@ -271,6 +282,7 @@ func (r *rule) reduction() bool {
 	}
 	from := r.out().axis
 	if r.n.Int("keepdims", 1) == 0 {
+		// Each axis that was removed before it shifts the axis by one.
 		for axis := 0; axis <= from; axis++ {
 			if reduced(axis) {
 				from++
@@ -301,6 +313,7 @@ func (r *rule) matMul() bool {
 
 func (r *rule) rotary() bool {
 	if r.rank(r.n.Input(0)) == 4 {
+		// batch × heads × positions × size.
 		return r.out().axis == 1 && r.same()
 	}
 	heads := r.n.Int("num_heads", 0)
@@ -368,6 +381,7 @@ func (r *rule) heads(l attentionLayout) bool {
 		return false
 	}
 	keys := split{1, []int64{l.keyHeads}}
+	// No consumer has to read the caches divided: they follow from the heads.
 	for i, v := range r.n.Outputs[1:] {
 		if v != nil && len(v.Uses()) > 0 {
 			r.outs[i+1] = keys
@@ -381,6 +395,7 @@ func (r *rule) heads(l attentionLayout) bool {
 	}
 	for _, i := range l.scores {
 		if v := r.n.Input(i); v != nil && r.rank(v) >= 3 {
+			// A mask that all heads share has length 1 there, and is read whole.
 			if axis := r.rank(v) - 3; r.types.axis(v, axis) == l.heads && l.heads > 1 {
 				r.ins[i] = split{axis, []int64{l.heads}}
 			}
@@ -399,6 +414,7 @@ func (r *rule) whenSet(i int, s split) {
 // three packed in the columns of the first input.
 func (r *rule) projected(l attentionLayout) bool {
 	q, k, v := r.n.Input(0), r.n.Input(1), r.n.Input(2)
+	// Packed: the columns of queries, keys and values, each of which is divided.
 	if k == nil && v == nil {
 		size := r.types.axis(q, 2) / (l.heads + 2*l.keyHeads)
 		r.ins[0] = split{2, []int64{l.heads * size, l.keyHeads * size, l.keyHeads * size}}

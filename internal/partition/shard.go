@@ -18,6 +18,7 @@ type sharder struct {
 // the first ranks.
 func (s *sharder) bounds(length int64) (from, to int64) {
 	parts := s.parts()
+	// Of 10 parts 4 ranks have 3, 3, 2 and 2. A part of this axis is length/parts elements long.
 	at := func(rank int64) int64 { return (rank*(parts/s.ranks) + min(rank, parts%s.ranks)) * (length / parts) }
 	return at(s.rank), at(s.rank + 1)
 }
@@ -49,6 +50,7 @@ func (s *sharder) indices(of split) []int64 {
 // those of the rank. The bias of the row-parallel product is added on rank 0 only.
 func (s *sharder) apply() {
 	s.readParts(s.row)
+	// The outputs of all ranks are summed, which would add it once for each of them.
 	if s.rank > 0 && s.row.Input(2) != nil {
 		s.dropBias()
 	}
@@ -96,6 +98,7 @@ func (s *sharder) part(n *ir.Node, v *ir.Value, of split) *ir.Value {
 		indices := make([][]int64, len(v.Const.Shape))
 		indices[of.axis] = s.indices(of)
 		t := ir.IndexSelect("shard", v.Const, indices)
+		// Others read the whole constant, such as a tied embedding.
 		if len(v.Uses()) > 1 {
 			part := v.Graph().AddConst(v.Name, t)
 			s.origin[part] = v
@@ -191,11 +194,13 @@ func (s *sharder) withLength(n *ir.Node, shape *ir.Value, axis int, length int64
 	if is, ok := shape.Ints(); ok {
 		is = slices.Clone(is)
 		at := axis - (s.division.rank(n.Outputs[0]) - len(is)) // Expand's shape counts from the last axis
+		// A missing axis of Expand is broadcast, and -1 is inferred: both follow the part by themselves.
 		if at >= 0 && is[at] != -1 {
 			is[at] = length
 		}
 		return integers(g, is...)
 	}
+	// The shape is computed at run time: multiplied by 0 at the axis and 1 elsewhere, plus the length at the axis.
 	keep, add := slices.Repeat([]int64{1}, s.division.rank(n.Outputs[0])), make([]int64, s.division.rank(n.Outputs[0]))
 	keep[axis], add[axis] = 0, length
 	return replaceLength(n, shape, keep, add)
@@ -217,6 +222,7 @@ func (s *sharder) resizeSplit(n *ir.Node) {
 	if axis < 0 {
 		axis += int64(s.division.rank(n.Input(0)))
 	}
+	// Another axis is divided: the lengths along that of Split are those of the whole.
 	if int64(s.reads[n][0].axis) != axis {
 		return
 	}
@@ -224,6 +230,7 @@ func (s *sharder) resizeSplit(n *ir.Node) {
 	for _, v := range n.Outputs {
 		lengths = append(lengths, s.length(s.values[v]))
 	}
+	// It would divide the axis of the rank in equal parts, and the parts of the rank need not be equal.
 	n.RemoveAttr("num_outputs")
 	if n.Graph().Opset("") < 13 {
 		n.SetAttr(ir.IntsAttr("split", lengths...))
@@ -246,6 +253,7 @@ func (s *sharder) restoreShapes(v *ir.Value, of split) {
 			continue
 		}
 		keep, add := slices.Repeat([]int64{1}, int(end-start)), make([]int64, end-start)
+		// What is computed from shapes, such as positions and masks, is that of the whole value on each rank.
 		keep[at], add[at] = 0, of.length()
 		local := n.Graph().NewValue("t")
 		n.SetOutputs(local)

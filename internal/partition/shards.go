@@ -142,6 +142,7 @@ func (w *shardWriter) plan(ctx context.Context) error {
 		return err
 	}
 	w.cutter = &cutter{outline: o, types: t}
+	// For its bars: cuts that values without a declarable type cross.
 	if _, err := w.cutter.line("weights"); err != nil {
 		return err
 	}
@@ -226,6 +227,7 @@ func (w *shardWriter) lengths(d *division, of split) []int64 {
 
 // write writes the files of all segments, rank by rank, and fills the manifest.
 func (w *shardWriter) write(ctx context.Context) error {
+	// A segment ends with each reduction, and the last one with the outputs of the model.
 	for k := 0; k <= len(w.divided); k++ {
 		seg := Segment{Shards: []Shard{}}
 		for rank := range w.ranks {
@@ -255,6 +257,7 @@ func (w *shardWriter) write(ctx context.Context) error {
 // account sums the bytes of constants in all files.
 func (w *shardWriter) account() {
 	b := &w.manifest.Weights
+	// Constants of the files that the model does not have are sizes of the ranks.
 	for name, stored := range w.stored {
 		if b.Stored += stored; w.whole[name] == 0 {
 			b.Added += stored
@@ -307,6 +310,8 @@ func (w *shardWriter) producer(name string, rank int) string {
 // shard writes the file of one rank and segment, from its own reading of the model; it returns nil if the rank has no
 // nodes there.
 func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *Shard, err error) {
+	// Each rank and segment rewrites a reading of its own, which shares nothing with the others; payloads stay in
+	// the file.
 	f, err := onnx.OpenContext(ctx, w.source.Path)
 	if err != nil {
 		return nil, err
@@ -354,6 +359,8 @@ func (w *shardWriter) extract(m *ir.Model, k int, rank int64) (origin map[*ir.Va
 	if _, err := c.line("weights"); err != nil {
 		return nil, false, err
 	}
+	// The divisions refer to nodes of the reading that they were found in. They depend on the graph alone, so that
+	// those of each reading are the same.
 	divided, _ := c.divisible(w.ranks)
 	if len(divided) != len(w.divided) || len(o.nodes) != len(w.cutter.nodes) {
 		return nil, false, errChanged
@@ -366,6 +373,7 @@ func (w *shardWriter) extract(m *ir.Model, k int, rank int64) (origin map[*ir.Va
 		rows = append(rows, d.row)
 	}
 	w.results(m.Graph, rows, rank)
+	// Nodes were inserted and removed, which moves the positions of the rows.
 	if o, err = newOutline(m.Graph); err != nil {
 		return nil, false, err
 	}
@@ -396,6 +404,7 @@ func (w *shardWriter) results(g *ir.Graph, rows []*ir.Node, rank int64) {
 	}
 	g.SetOutputs(out.list...)
 	needed := map[*ir.Node]bool{}
+	// Before the graph is cut into segments: a rank without nodes in a segment has no file there.
 	open := slices.Clone(out.list)
 	for len(open) > 0 {
 		n := open[len(open)-1].Producer()

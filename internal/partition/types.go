@@ -31,6 +31,7 @@ func typesOf(ctx context.Context, m *ir.Model, r dataset.Random) (*types, error)
 	if err != nil {
 		return nil, err
 	}
+	// Unfused and with all values kept: a fusion would have no types for the values inside it, where a cut may be.
 	e, err := engine.Open(ctx, m, engine.Options{PlanOnly: true, NoFusion: true, KeepAll: true})
 	if err != nil {
 		return t, nil // the weights are known anyway

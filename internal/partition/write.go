@@ -118,6 +118,7 @@ func (w *writer) publish(ctx context.Context, suffix string, manifest any) (path
 	}); err != nil {
 		return "", err
 	}
+	// The last check: Publish is not interrupted, so that all files get their names or none does.
 	if err := context.Cause(ctx); err != nil {
 		return "", err
 	}

@@ -131,6 +131,8 @@ func (p *Pipeline) ports(ctx context.Context, folder string) error {
 			if err != nil {
 				return err
 			}
+			// The first declaration of a name counts: the shard that reads an input of the model, or the first stage
+			// that computes an output.
 			for _, v := range slices.Concat(f.Model.Graph.Inputs, f.Model.Graph.Outputs) {
 				if types[v.Name] == nil {
 					types[v.Name] = v.Type
@@ -140,6 +142,7 @@ func (p *Pipeline) ports(ctx context.Context, folder string) error {
 				return err
 			}
 			for _, in := range shard.Inputs {
+				// Sums of a segment are not inputs of the model either, although no file makes them.
 				if in.From == "" && !in.Reduced && !given[in.Name] {
 					given[in.Name] = true
 					p.inputs = append(p.inputs, op.Port{Name: in.Name, Type: types[in.Name]})
@@ -187,6 +190,7 @@ type microBatch struct {
 
 // Run computes the outputs for the inputs. The ranks of a segment run at the same time.
 func (p *Pipeline) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
+	// The file "" makes the inputs of the model, as the manifest has it for Port.From.
 	b := &microBatch{made: map[string]map[string]*ir.Array{"": in}, sums: map[string]*ir.Array{}}
 	for _, s := range p.manifest.Segments {
 		if err := p.segment(ctx, s, b); err != nil {
@@ -220,9 +224,11 @@ func (p *Pipeline) segment(ctx context.Context, s partition.Segment, b *microBat
 		})
 	}
 	running.Wait()
+	// When one shard fails the others are canceled, and their errors only say so.
 	if err := errors.Join(errs...); err != nil {
 		return context.Cause(ctx) // the first one, or that of the caller
 	}
+	// After all shards of the segment have ended, as they read made without a lock.
 	for i, shard := range s.Shards {
 		b.made[shard.File] = replies[i].Outputs
 	}
@@ -335,6 +341,8 @@ func allGather(parts []*ir.Array, axis int) (*ir.Array, error) {
 		}
 		shape[axis] += p.Shape[axis]
 	}
+	// Row-major: what precedes the axis are rows, and each row of the result has those of all parts one after the
+	// other.
 	out := ir.NewArray(parts[0].DType, shape...)
 	rows := ir.Spec{Shape: shape[:axis]}.Elems()
 	at := 0

@@ -40,6 +40,8 @@ type Process struct {
 func Start(ctx context.Context, s Settings, program string, args ...string) (*Process, error) {
 	life, cancel := context.WithCancel(ctx)
 	p := &Process{cmd: exec.CommandContext(life, program, args...), cancel: cancel}
+	// Without WaitDelay, Wait would not return while a process that outlives the canceled one keeps its standard
+	// error open.
 	p.cmd.Stderr, p.cmd.WaitDelay = &p.stderr, time.Second
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -83,6 +85,7 @@ func (p *Process) exchange(ctx context.Context, message any) (*Reply, error) {
 	if p.ended != nil {
 		return nil, p.ended
 	}
+	// A read of a pipe does not end with a context: the process is killed, which ends it.
 	defer context.AfterFunc(ctx, p.cancel)()
 	before, r := p.bytes, &Reply{}
 	err := p.to.Encode(message)
@@ -103,6 +106,8 @@ func (p *Process) exchange(ctx context.Context, message any) (*Reply, error) {
 // message is not valid.
 func (p *Process) end(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
+	// After an end of the pipe the process is about to end by itself, with a message of its own on standard error,
+	// which a kill would cut off. In any other case it may wait for ever.
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, syscall.EPIPE) {
 		p.cancel()
 	}
@@ -125,6 +130,7 @@ func (p *Process) Close() error {
 	if p.ended != nil {
 		return nil
 	}
+	// The end of its input is the request to end.
 	err := errors.Join(p.in.Close(), p.cmd.Wait())
 	p.cancel()
 	p.ended = errors.New("the process was closed")
