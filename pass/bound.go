@@ -39,7 +39,8 @@ func ExactBound(of *ir.Tensor, restore func(parts []*ir.Tensor) *ir.Tensor) *Bou
 func Itself(parts []*ir.Tensor) *ir.Tensor { return parts[0] }
 
 // EachElement is New of a bound of each element x alone, whose restored one is y.
-func EachElement(holds func(x, y float32) bool) func(context.Context, io.ReaderAt, func(Reason)) (func(x []float32, y [][]float32) string, error) {
+func EachElement(holds func(x,
+	y float32) bool) func(context.Context, io.ReaderAt, func(Reason)) (func(x []float32, y [][]float32) string, error) {
 	return func(context.Context, io.ReaderAt, func(Reason)) (func(x []float32, y [][]float32) string, error) {
 		at := 0
 		return func(x []float32, y [][]float32) string {

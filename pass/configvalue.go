@@ -15,9 +15,12 @@ type ConfigValue struct {
 	Name     string   `json:"name"`               // key of config.json
 	Submodel Submodel `json:"submodel,omitempty"` // of the model
 	From     int      `json:"from"`
-	To       []int    `json:"to"`                  // ascending; several where layers differ, which configuration cannot have
-	HeadSize int      `json:"head_size,omitempty"` // of attention heads, which configuration may leave to be computed from their number
-	Change   int      `json:"-"`                   // configuration follows the changes of a run one after the other, by this number
+	// To is ascending: several numbers where layers differ, which configuration cannot have.
+	To []int `json:"to"`
+	// HeadSize is the size of attention heads, which configuration may leave to be computed from their number.
+	HeadSize int `json:"head_size,omitempty"`
+	// Change numbers the changes of a run, which configuration follows one after the other.
+	Change int `json:"-"`
 }
 
 // Changed reports whether the number is another one in some layer.
@@ -41,7 +44,8 @@ func SubmodelOf(inputs []string) Submodel {
 	found := map[Submodel]bool{}
 	for _, name := range inputs {
 		switch {
-		case strings.HasPrefix(name, "decoder_"), name == "encoder_hidden_states", name == "encoder_outputs", strings.Contains(name, ".decoder."):
+		case strings.HasPrefix(name, "decoder_"), name == "encoder_hidden_states", name == "encoder_outputs",
+			strings.Contains(name, ".decoder."):
 			return Decoder
 		case name == "input_ids", name == "inputs_embeds":
 			found[Text] = true

@@ -46,7 +46,8 @@ var _ io.ReaderAt = unreadable{}
 
 func TestTensorsWithUniqueTypeAndShapeAreNotRead(t *testing.T) {
 	m := product()
-	v := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{5}}, Source: ir.Span{R: unreadable{}}})
+	v := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{5}},
+		Source: ir.Span{R: unreadable{}}})
 	if _, err := pass.Duplicates(t.Context(), newEval(t), 2, []*ir.Value{v}); err != nil {
 		t.Error(err)
 	}

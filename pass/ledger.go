@@ -27,7 +27,8 @@ type Ledger struct {
 func newLedger(s *Step, constants int) Ledger {
 	return Ledger{
 		method: s.Method, selected: s.Select,
-		rows: make([]Row, 0, constants), results: map[*ir.Tensor]int{}, seen: make(map[*ir.Value]int, constants), params: map[*ir.Value]bool{},
+		rows: make([]Row, 0, constants), results: map[*ir.Tensor]int{}, seen: make(map[*ir.Value]int, constants),
+		params: map[*ir.Value]bool{},
 	}
 }
 
@@ -89,7 +90,8 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 		r.Consumers = Labels(consumers)
 	}
 	r.Module = ModulePath(v, consumers)
-	r.Counted = (IsWeight(before) || r.ofQuantized()) && !l.params[v] && (r.Status == Changed || l.unfit(v) || !l.selected.Excludes(v, consumers))
+	r.Counted = (IsWeight(before) || r.ofQuantized()) && !l.params[v] &&
+		(r.Status == Changed || l.unfit(v) || !l.selected.Excludes(v, consumers))
 	at, again := l.results[before] // an earlier change of this step, whose result r changes again
 	again = again && r.Status == Changed && l.rows[at].Tensor == r.Tensor && l.rows[at].Scope == r.Scope
 	skipped, seen := l.seen[v] // the step changes a weight that it skipped at first

@@ -16,12 +16,14 @@ type Loading struct {
 
 // Add returns the sum of l and a later measurement.
 func (l Loading) Add(m Loading) Loading {
-	return Loading{l.Samples + m.Samples, l.Bytes + m.Bytes, l.Read + m.Read, l.Decode + m.Decode, l.Augment + m.Augment, l.Idle + m.Idle, m.Loaders}
+	return Loading{l.Samples + m.Samples, l.Bytes + m.Bytes, l.Read + m.Read, l.Decode + m.Decode, l.Augment + m.Augment,
+		l.Idle + m.Idle, m.Loaders}
 }
 
 // Since returns what l has more than an earlier measurement.
 func (l Loading) Since(m Loading) Loading {
-	return Loading{l.Samples - m.Samples, l.Bytes - m.Bytes, l.Read - m.Read, l.Decode - m.Decode, l.Augment - m.Augment, l.Idle - m.Idle, l.Loaders}
+	return Loading{l.Samples - m.Samples, l.Bytes - m.Bytes, l.Read - m.Read, l.Decode - m.Decode, l.Augment - m.Augment,
+		l.Idle - m.Idle, l.Loaders}
 }
 
 // Busy is the time that loading takes if it never waits for the consumer of the samples.

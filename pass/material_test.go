@@ -71,7 +71,8 @@ func (o custom) Method() *pass.Method                        { return o.method }
 func (o custom) Run(ctx context.Context, s *pass.Step) error { return o.run(ctx, s) }
 
 // step is a step of a method that runs f.
-func step(t *testing.T, name string, stage pass.Stage, f func(context.Context, *pass.Step) error, flags ...string) pass.Options {
+func step(t *testing.T, name string, stage pass.Stage, f func(context.Context, *pass.Step) error,
+	flags ...string) pass.Options {
 	t.Helper()
 	m := &pass.Method{Name: name, Stage: stage}
 	m.New = func() pass.Options { return &custom{method: m, run: f} }

@@ -102,7 +102,8 @@ func (o *Operand) setShape(n *ir.Node, shape []int64) {
 		o.trouble(n, "reshaped transpose")
 		return
 	}
-	if (ir.Spec{Shape: shape}).Elems() != (ir.Spec{Shape: o.Shape}).Elems() || slices.Min(append(slices.Clone(shape), 0)) < 0 {
+	if (ir.Spec{Shape: shape}).Elems() != (ir.Spec{Shape: o.Shape}).Elems() ||
+		slices.Min(append(slices.Clone(shape), 0)) < 0 {
 		o.trouble(n, "other number of elements")
 		return
 	}

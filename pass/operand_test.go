@@ -20,9 +20,15 @@ func TestTrace(t *testing.T) {
 		trouble    bool
 	}{
 		{"itself", func(g *ir.Graph, w *ir.Value) *ir.Value { return w }, []int64{2, 3}, false, false},
-		{"identity", func(g *ir.Graph, w *ir.Value) *ir.Value { return g.Insert(nil, "Identity", []*ir.Value{w}) }, []int64{2, 3}, false, false},
-		{"transpose", func(g *ir.Graph, w *ir.Value) *ir.Value { return g.Insert(nil, "Transpose", []*ir.Value{w}, perm) }, []int64{3, 2}, true, false},
-		{"transpose by default", func(g *ir.Graph, w *ir.Value) *ir.Value { return g.Insert(nil, "Transpose", []*ir.Value{w}) }, []int64{3, 2}, true, false},
+		{"identity", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Identity", []*ir.Value{w})
+		}, []int64{2, 3}, false, false},
+		{"transpose", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Transpose", []*ir.Value{w}, perm)
+		}, []int64{3, 2}, true, false},
+		{"transpose by default", func(g *ir.Graph, w *ir.Value) *ir.Value {
+			return g.Insert(nil, "Transpose", []*ir.Value{w})
+		}, []int64{3, 2}, true, false},
 		{"transpose twice", func(g *ir.Graph, w *ir.Value) *ir.Value {
 			return g.Insert(nil, "Transpose", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w}, perm)}, perm)
 		}, []int64{2, 3}, false, false},
@@ -33,7 +39,8 @@ func TestTrace(t *testing.T) {
 			return g.Insert(nil, "Reshape", []*ir.Value{w, g.AddConst("s", ints(0, 3, 1))})
 		}, []int64{2, 3, 1}, false, false},
 		{"reshape of a transpose", func(g *ir.Graph, w *ir.Value) *ir.Value {
-			return g.Insert(nil, "Reshape", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w}, perm), g.AddConst("s", ints(6))})
+			return g.Insert(nil, "Reshape", []*ir.Value{g.Insert(nil, "Transpose", []*ir.Value{w}, perm),
+				g.AddConst("s", ints(6))})
 		}, nil, false, true},
 		{"reshape that does not fit", func(g *ir.Graph, w *ir.Value) *ir.Value {
 			return g.Insert(nil, "Reshape", []*ir.Value{w, g.AddConst("s", ints(4))})
@@ -97,7 +104,8 @@ func TestTraceFollowsEveryView(t *testing.T) {
 		}
 		m := ir.NewModel()
 		m.Opsets = []ir.Opset{{Version: 11}}
-		w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1, 2, 3}}, Source: ir.Mem(make([]byte, 24))})
+		w := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{1, 2, 3}},
+			Source: ir.Mem(make([]byte, 24))})
 		in := []*ir.Value{w}
 		if op == "Reshape" {
 			in = append(in, m.Graph.AddConst("s", ints(1, 6)))

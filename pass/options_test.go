@@ -76,7 +76,8 @@ func ran(t *testing.T, o everyKind) everyKind {
 
 func TestDefaultsReplaceZeroValues(t *testing.T) {
 	got := ran(t, everyKind{})
-	if got.Samples != 8 || got.Rule != "mse" || got.Size != 32 || got.Ratio != 0.5 || *got.Drop != 1.5 || got.Limit != nil || got.Scale != 2 || got.Level != "low" || got.NoOrder {
+	if got.Samples != 8 || got.Rule != "mse" || got.Size != 32 || got.Ratio != 0.5 || *got.Drop != 1.5 ||
+		got.Limit != nil || got.Scale != 2 || got.Level != "low" || got.NoOrder {
 		t.Errorf("got %+v", got)
 	}
 	zero := 0.0
@@ -99,8 +100,10 @@ func TestOptionsFromText(t *testing.T) {
 	if _, err := run(t, product(), pass.Environment{}, o); err != nil {
 		t.Fatal(err)
 	}
-	if !got.Fast || !got.NoOrder || got.Seed != 7 || got.Size != 16 || got.Ratio != 0.25 || got.Name != "x" || *got.Drop != 0 || *got.Limit != 0 ||
-		got.Scale != 3 || got.Level != "high" || got.Samples != 4 || got.Rule != "minmax" || len(got.Skip) != 3 || got.MinSize != 9 {
+	if !got.Fast || !got.NoOrder || got.Seed != 7 || got.Size != 16 || got.Ratio != 0.25 || got.Name != "x" ||
+		*got.Drop != 0 || *got.Limit != 0 ||
+		got.Scale != 3 || got.Level != "high" || got.Samples != 4 || got.Rule != "minmax" || len(got.Skip) != 3 ||
+		got.MinSize != 9 {
 		t.Errorf("got %+v", got)
 	}
 	const want = "drop=0 fast=true level=high limit=0 min-size=9 name=x only= order=false ratio=0.25 rule=minmax samples=4 scale=3x seed=7 size=16 skip=a,b,c"
@@ -121,7 +124,8 @@ func TestHelpOfOptions(t *testing.T) {
 	var got []string
 	pass.Flags(kinds).VisitAll(func(f *flag.Flag) {
 		placeholder, usage := flag.UnquoteUsage(f)
-		got = append(got, fmt.Sprintf("%s|%s|%s|%s|%s", f.Name, placeholder, f.DefValue, usage, strings.Join(pass.Words(f), ",")))
+		got = append(got, fmt.Sprintf("%s|%s|%s|%s|%s", f.Name, placeholder, f.DefValue, usage,
+			strings.Join(pass.Words(f), ",")))
 	})
 	want := []string{
 		"drop|value|1.5|zero differs from the default|",

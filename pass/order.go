@@ -14,7 +14,9 @@ func Warnings(steps []Options) []string {
 		}
 		for _, before := range steps[:i] {
 			if name := before.Method().Name; slices.Contains(weightOnly, name) {
-				list = append(list, fmt.Sprintf("step %d: %s after %s leaves quantized products in float32 between Casts; move it before %s", i+1, s.Method().Name, name, name))
+				list = append(list,
+					fmt.Sprintf("step %d: %s after %s leaves quantized products in float32 between Casts; move it before %s", i+1,
+						s.Method().Name, name, name))
 			}
 		}
 	}

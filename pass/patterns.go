@@ -30,7 +30,8 @@ func (s *Step) checkPatterns(o Options) (err error) {
 				known = namesOf(s.Model, s.Env.Source)
 			}
 			if err == nil && len(known.like(pattern)) > 0 && !known.matched(pattern) {
-				err = OptionErrorf("--%s: %q matches no tensor, node, module or operator; the nearest names are %s", f.Name, pattern,
+				err = OptionErrorf("--%s: %q matches no tensor, node, module or operator; the nearest names are %s", f.Name,
+					pattern,
 					strings.Join(known.nearest(pattern), ", "))
 			}
 		}

@@ -33,7 +33,8 @@ func recordPruned(m *ir.Model, rows []Row) error {
 	all := PrunedWeights(m)
 	before := len(all)
 	for _, r := range rows {
-		if r.Status == Changed && slices.ContainsFunc(r.Notes, isPruned) && len(r.After) == 1 && r.After[0].Elems() == r.Before.Elems() {
+		if r.Status == Changed && slices.ContainsFunc(r.Notes, isPruned) && len(r.After) == 1 &&
+			r.After[0].Elems() == r.Before.Elems() {
 			all[r.Tensor] = true
 		}
 	}

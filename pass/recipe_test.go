@@ -31,7 +31,8 @@ func known() []*pass.Method {
 }
 
 func TestRecipe(t *testing.T) {
-	recipe, err := pass.ParseRecipe(known(), []byte("steps:\n  - method: prune\n    amount: 0.25\n    skip: [a*, 'op:Gemm']\n  - method: quantize\n"))
+	recipe, err := pass.ParseRecipe(known(),
+		[]byte("steps:\n  - method: prune\n    amount: 0.25\n    skip: [a*, 'op:Gemm']\n  - method: quantize\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,8 @@ func TestRecipeErrors(t *testing.T) {
 		{"step:\n - method: prune", "unknown field"},
 		{"steps:\n  - amount: 1", "step 1: method is missing"},
 		{"steps:\n  - method: zip", `step 1: unknown method "zip"`},
-		{"steps:\n  - method: prune\n    amout: 1", `step 1: prune: unknown option "amout"; options of the method are amount, data, min-size, note, only, skip`},
+		{"steps:\n  - method: prune\n    amout: 1",
+			`step 1: prune: unknown option "amout"; options of the method are amount, data, min-size, note, only, skip`},
 		{"steps:\n  - method: prune\n    amount: much", `step 1: prune: option "amount": `},
 		{"steps:\n  - method: prune\n    skip: '[a'", `"[a" is not a valid pattern`},
 		{"steps:\n  - method: prune\n    amount: [1]", `step 1: prune: option "amount": it has a list as its value`},
@@ -87,7 +89,8 @@ func TestRecipeErrors(t *testing.T) {
 		{"steps:\n  - method: prune\n    note: {a: b}", `option "note": it has a mapping as its value`},
 		{"steps:\n  - method: prune\n    note:", `option "note": it has no value`},
 		{"steps:\n  - method: [prune]", `unknown method "[prune]"`},
-		{"steps:\n  - method: prune\n    log: /tmp/x", `option "log" is not supported in recipes, which write no files but the outputs; use mcompress prune --log`},
+		{"steps:\n  - method: prune\n    log: /tmp/x",
+			`option "log" is not supported in recipes, which write no files but the outputs; use mcompress prune --log`},
 		{"steps:\n  - method: prune\n---\nsteps:\n  - method: quantize", "line 4: a second document"},
 		{"a: &a [1]\nb: *a", "line 1: anchors and aliases are not supported"},
 		{"steps:\n  - &step\n    method: prune\n  - <<: *step", "line 2: anchors"},
@@ -143,7 +146,8 @@ func TestRecipeTextOfFiles(t *testing.T) {
 }
 
 func FuzzParseRecipe(f *testing.F) {
-	for _, text := range []string{"steps:\n  - method: prune\n    skip: [a]", "steps: [{method: quantize, note: |\n  a\n}]", "? a\n: - b", "%YAML 1.2\n---\n!!map {}"} {
+	for _, text := range []string{"steps:\n  - method: prune\n    skip: [a]",
+		"steps: [{method: quantize, note: |\n  a\n}]", "? a\n: - b", "%YAML 1.2\n---\n!!map {}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -39,7 +39,8 @@ func (t *Target) Check(steps []Options) error {
 // unsupported is the error of a method or option that a runtime lacks.
 func (t *Target) unsupported(what, lacking string, need Requirement) error {
 	if t != nil {
-		return OptionErrorf("%s: not supported by %s (target %s); the nearest that is: %s", what, lacking, t.Name, need.Nearest)
+		return OptionErrorf("%s: not supported by %s (target %s); the nearest that is: %s", what, lacking, t.Name,
+			need.Nearest)
 	}
 	var names []string
 	for _, r := range slices.Backward(Runtimes) {
@@ -47,5 +48,6 @@ func (t *Target) unsupported(what, lacking string, need Requirement) error {
 			names = append(names, r.Name)
 		}
 	}
-	return OptionErrorf("%s: not supported by %s; use %s, or name the runtime with --target: %s", what, lacking, need.Nearest, strings.Join(names, ", "))
+	return OptionErrorf("%s: not supported by %s; use %s, or name the runtime with --target: %s", what, lacking,
+		need.Nearest, strings.Join(names, ", "))
 }

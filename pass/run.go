@@ -40,7 +40,8 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	defer restore()
 	changes := 0
 	for i, o := range steps {
-		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:], index: i, consts: consts, overridable: hidden}
+		s := &Step{Model: m, Eval: eval, Env: env, Method: o.Method().Name, Select: o.Selected(), Later: steps[i+1:],
+			index: i, consts: consts, overridable: hidden}
 		if err := s.run(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
@@ -117,7 +118,8 @@ func (r *Result) finish(m *ir.Model, was int64, env Environment) {
 
 func (r *Result) noteIR(code Code, from, to int64) {
 	last := r.Rows[len(r.Rows)-1].Method
-	r.Rows = append(r.Rows, Row{Method: last, Status: Noted, Reason: Reason{Code: code, Detail: fmt.Sprintf("%d to %d", from, to)}})
+	r.Rows = append(r.Rows, Row{Method: last, Status: Noted,
+		Reason: Reason{Code: code, Detail: fmt.Sprintf("%d to %d", from, to)}})
 }
 
 // Changed reports whether the form of any weight changed.

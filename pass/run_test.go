@@ -55,13 +55,16 @@ func TestRowsOfIntegers(t *testing.T) {
 		spec := ir.Spec{DType: dt, Shape: []int64{2, 2}}
 		return g.AddConst(name, &ir.Tensor{Spec: spec, Source: make(ir.Mem, spec.Bytes())})
 	}
-	g.AddOutput(g.Insert(nil, "DequantizeLinear", []*ir.Value{integers("quantized", ir.Int8), g.AddConst("scale", floats(nil, 1))}))
-	g.AddOutput(g.Insert(nil, "Gather", []*ir.Value{g.AddConst("table", floats([]int64{2, 2}, 1, 2, 3, 4)), integers("indices", ir.Int64)}))
+	g.AddOutput(g.Insert(nil, "DequantizeLinear",
+		[]*ir.Value{integers("quantized", ir.Int8), g.AddConst("scale", floats(nil, 1))}))
+	g.AddOutput(g.Insert(nil, "Gather",
+		[]*ir.Value{g.AddConst("table", floats([]int64{2, 2}, 1, 2, 3, 4)), integers("indices", ir.Int64)}))
 	res, err := run(t, m, pass.Environment{}, step(t, "nothing", pass.Prune, nothing))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]pass.Reason{"quantized": {Code: pass.Already, Detail: "int8"}, "indices": {Code: pass.NoWeight, Detail: "int64"}}
+	want := map[string]pass.Reason{"quantized": {Code: pass.Already, Detail: "int8"},
+		"indices": {Code: pass.NoWeight, Detail: "int64"}}
 	for _, r := range res.Rows {
 		if reason, ok := want[r.Tensor]; ok && r.Reason != reason {
 			t.Errorf("%s: reason %v, want %v", r.Tensor, r.Reason, reason)
@@ -289,7 +292,8 @@ func TestRulesThatAStepBreaks(t *testing.T) {
 	}
 	m := product(floats([]int64{1, 1}, 1))
 	var bug *ir.Bug
-	if _, err := run(t, m, pass.Environment{}, step(t, "newer", pass.Prune, newer)); !errors.As(err, &bug) || !strings.Contains(err.Error(), "Swish: no operator") {
+	if _, err := run(t, m, pass.Environment{}, step(t, "newer", pass.Prune, newer)); !errors.As(err, &bug) ||
+		!strings.Contains(err.Error(), "Swish: no operator") {
 		t.Errorf("an operator that the opset lacks: %v", err)
 	}
 	m = product(floats([]int64{1, 1}, 1))

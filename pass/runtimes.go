@@ -105,7 +105,8 @@ type Runtime struct {
 }
 
 const (
-	ort117 = Integers | NBits4 | FastNBits4 | Gather16 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm | EmptyTensors | SummedRecurrent | ShiftedRecurrent
+	ort117 = Integers | NBits4 | FastNBits4 | Gather16 | Padding | Floats8 | BFloats16 | QuantizedBias | HalfGemm |
+		EmptyTensors | SummedRecurrent | ShiftedRecurrent
 	ort120 = ort117 | Activations16 | Dequantize4 | FusedLarge4
 	ort122 = ort120 | NBits8
 	ort123 = ort122 | Cast4 | GatherNBits
@@ -128,14 +129,26 @@ var Runtimes = []Runtime{
 	{Name: "ort-1.24", Title: "ONNX Runtime 1.24", Opset: 25, IR: 13, Can: ort124},
 	{Name: "ort-1.26", Title: "ONNX Runtime 1.26", Opset: 26, IR: 13, Can: ort126},
 	{Name: "ort-1.31", Title: "ONNX Runtime 1.31", Opset: 26, IR: 13, Can: ort131},
-	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13, Can: ort124&^(FusedLarge4|FastNBits4) | FastOpset19},
-	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13, Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | Floats8 | BFloats16 | BFloat16Math | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
-	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13, Can: BFloats16 | Gather16 | Padding | SummedRecurrent | ShiftedRecurrent | HalfGemm | FastOpset19},
-	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13, Can: Integers | NBits4 | NBits2 | Gather16 | Padding | QuantizedBias | EmptyTensors | SummedRecurrent | ShiftedRecurrent | FastOpset19},
-	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4 | FastOpset19, Untested: noDevice},
-	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime, Choices: genaiChoices},
-	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10, Can: Padding | Activations16 | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19, Untested: noDevice, Choices: qnnChoices},
-	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10, Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16 | BFloat16Math | QuantizedBias | HalfGemm | FastOpset19, Untested: noDevice, Choices: tensorRTChoices},
+	{Name: "web", Title: "onnxruntime-web 1.30 (WASM)", Opset: 26, IR: 13,
+		Can: ort124&^(FusedLarge4|FastNBits4) | FastOpset19},
+	{Name: "openvino", Title: "OpenVINO 2026.4", Opset: 25, IR: 13,
+		Can: Integers | Dequantize4 | Cast4 | Fused8 | Fused4 | FusedLarge4 | NBits4 | NBits8 | NBits2 | Floats8 | BFloats16 |
+			BFloat16Math | Floats4 | QuantizedBias | HalfGemm | FastOpset19},
+	{Name: "opencv", Title: "OpenCV 5.0", Opset: 25, IR: 13,
+		Can: BFloats16 | Gather16 | Padding | SummedRecurrent | ShiftedRecurrent | HalfGemm | FastOpset19},
+	{Name: "tract", Title: "tract 0.23", Opset: 25, IR: 13,
+		Can: Integers | NBits4 | NBits2 | Gather16 | Padding | QuantizedBias | EmptyTensors | SummedRecurrent |
+			ShiftedRecurrent | FastOpset19},
+	{Name: "webgpu", Title: "onnxruntime-web (WebGPU)", Opset: 26, IR: 13, Can: ort124 | Fused4 | FastOpset19,
+		Untested: noDevice},
+	{Name: "genai", Title: "onnxruntime-genai 0.18", Opset: 26, IR: 13, Can: ort131, Untested: noRuntime,
+		Choices: genaiChoices},
+	{Name: "qnn", Title: "ONNX Runtime with QNN", Opset: 22, IR: 10,
+		Can:      Padding | Activations16 | QuantizedBias | EmptyTensors | SummedRecurrent | HalfGemm | FastOpset19,
+		Untested: noDevice, Choices: qnnChoices},
+	{Name: "tensorrt", Title: "TensorRT 10", Opset: 22, IR: 10,
+		Can: Dequantize4 | Fused8 | Fused4 | FusedLarge4 | Floats8 | BFloats16 | BFloat16Math | QuantizedBias | HalfGemm |
+			FastOpset19, Untested: noDevice, Choices: tensorRTChoices},
 	{Name: "embedded", Title: "the embedded engine", Opset: 26, IR: 13, Can: 2*lastCapability - 1},
 }
 
@@ -149,7 +162,8 @@ const (
 
 // genaiChoices has the accuracy level first: it depends on whether the caller gave a form.
 var genaiChoices = []Choice{
-	{Method: "weight-int4", Option: "accuracy-level", Value: "4", Why: nbitsNative, Need: NBits4, Unless: []string{"form"}},
+	{Method: "weight-int4", Option: "accuracy-level", Value: "4", Why: nbitsNative, Need: NBits4,
+		Unless: []string{"form"}},
 	{Method: "weight-int4", Option: "form", Value: "matmulnbits", Why: nbitsNative, Need: NBits4},
 }
 

@@ -29,8 +29,9 @@ type Sensitivity struct {
 type Variant struct {
 	Method      string  `json:"method"`
 	Bytes       int64   `json:"bytes"`
-	Sensitivity float64 `json:"damage"`          // the maximum where Error is set
-	Error       string  `json:"error,omitempty"` // why the candidate could not be measured for this weight: it was not chosen for it
+	Sensitivity float64 `json:"damage"` // the maximum where Error is set
+	// Error is why the candidate could not be measured for this weight: it was not chosen for it.
+	Error string `json:"error,omitempty"`
 }
 
 // A LeftOut is a candidate that failed on the whole model, or the numbers of layers with each candidate in a
@@ -73,5 +74,7 @@ type Trial struct {
 
 	Error    string `json:"error,omitempty"` // why it could not be run; it does not hold the gates then
 	Accepted bool   `json:"held"`
-	Ended    int    `json:"ended_after_samples,omitempty"` // if the gate on accuracy was missed whatever the other samples gave
+	// Ended is the number of samples after which the gate on accuracy was missed whatever the others would give; 0 for a
+	// complete trial.
+	Ended int `json:"ended_after_samples,omitempty"`
 }

@@ -28,7 +28,8 @@ func (t *Target) Slower(o Options) string {
 	var slowest *slowdown
 	for _, r := range t.runtimes() {
 		for i, s := range slowdowns {
-			if s.runtime == baseOf(r.Name) && s.method == o.Method().Name && s.of(o) && (slowest == nil || s.median < slowest.median) {
+			if s.runtime == baseOf(r.Name) && s.method == o.Method().Name && s.of(o) &&
+				(slowest == nil || s.median < slowest.median) {
 				slowest = &slowdowns[i]
 			}
 		}
@@ -36,7 +37,8 @@ func (t *Target) Slower(o Options) string {
 	if slowest == nil {
 		return ""
 	}
-	return fmt.Sprintf("%.2f × the speed of float in %s, median of the measured models (lowest %.2f ×)", slowest.median, slowest.runtime, slowest.worst)
+	return fmt.Sprintf("%.2f × the speed of float in %s, median of the measured models (lowest %.2f ×)", slowest.median,
+		slowest.runtime, slowest.worst)
 }
 
 // of reports whether o has the options of s.
@@ -69,7 +71,8 @@ func (r *Result) noteSlower(m *ir.Model, t *Target, steps []Options) {
 		if text == "" && method == "static-int8" && t.onlyORT() && hasAttention(m) {
 			text = attentionSpeeds
 		}
-		if text == "" && m.Opset("") >= 19 && !t.Can(FastOpset19) && slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Method == method && row.Reason.Code == OpsetRaised }) {
+		if text == "" && m.Opset("") >= 19 && !t.Can(FastOpset19) &&
+			slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Method == method && row.Reason.Code == OpsetRaised }) {
 			text = opsetSpeeds
 		}
 		if text != "" {

@@ -25,7 +25,8 @@ func TestSlower(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := target.Slower(c.step); (got == "") != (c.want == "") || !strings.Contains(got, " in "+c.want) && c.want != "" {
+		if got := target.Slower(c.step); (got == "") != (c.want == "") ||
+			!strings.Contains(got, " in "+c.want) && c.want != "" {
 			t.Errorf("%s for %s: got %q, want %q", c.step.Method().Name, c.target, got, c.want)
 		}
 	}

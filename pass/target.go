@@ -113,7 +113,8 @@ func (t *Target) Apply(steps []Options) (*Target, error) {
 				continue
 			}
 			if o := slices.IndexFunc(t.Choices, c.conflicts); o >= 0 {
-				return nil, OptionErrorf("target %s: its runtimes require %s %s and %s of %s", t.Name, c.Option, c.Value, t.Choices[o].Value, c.Method)
+				return nil, OptionErrorf("target %s: its runtimes require %s %s and %s of %s", t.Name, c.Option, c.Value,
+					t.Choices[o].Value, c.Method)
 			}
 			if err := prefer(s, &c); err != nil {
 				return nil, fmt.Errorf("target %s: %s: %w", t.Name, c.Method, err)

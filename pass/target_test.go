@@ -44,7 +44,8 @@ func TestTargetApply(t *testing.T) {
 		if len(applied.Choices) != 1 || applied.Overridden() != c.over {
 			t.Fatalf("%v: %+v", c.given, applied)
 		}
-		if got := applied.Choices[0]; got.Option != c.option || got.Value != c.value || got.Given != c.over || got.Why != want.Why {
+		if got := applied.Choices[0]; got.Option != c.option || got.Value != c.value || got.Given != c.over ||
+			got.Why != want.Why {
 			t.Errorf("%v: %+v", c.given, got)
 		}
 		if !slices.Contains(pass.Values(step), pass.Option{Name: "amount", Value: c.amount}) {
@@ -88,7 +89,8 @@ func TestTargetVersions(t *testing.T) {
 		opset, ir int64
 		ok        bool
 	}{
-		{"ort-1.17", 24, 9, false}, {"ort-1.17", 20, 10, false}, {"ort-1.17", 20, 9, true}, {"ort,ort-1.20", 22, 10, false}, {"ort", 24, 12, true}, {"cpu", 24, 12, true},
+		{"ort-1.17", 24, 9, false}, {"ort-1.17", 20, 10, false}, {"ort-1.17", 20, 9, true}, {"ort,ort-1.20", 22, 10, false},
+		{"ort", 24, 12, true}, {"cpu", 24, 12, true},
 	} {
 		target, err := pass.ParseTarget(c.target, []pass.Target{{Name: "cpu", CPU: "any"}})
 		if err != nil {
@@ -160,7 +162,9 @@ func TestIRVersionOfTheTarget(t *testing.T) {
 			t.Errorf("%s: IR version %d, want %d: %v", c.name, m.IRVersion, c.want, err)
 			continue
 		}
-		lowered := res != nil && slices.ContainsFunc(res.Rows, func(r pass.Row) bool { return r.Reason.Code == pass.IRLowered })
+		lowered := res != nil && slices.ContainsFunc(res.Rows, func(r pass.Row) bool {
+			return r.Reason.Code == pass.IRLowered
+		})
 		if lowered != (c.want > 0 && c.want < c.was) {
 			t.Errorf("%s: noted %v", c.name, lowered)
 		}

@@ -26,15 +26,16 @@ type Training struct {
 type TrainedOutput struct {
 	Name    string `json:"name"`
 	Loss    string `json:"loss"`              // function
-	Teacher string `json:"teacher,omitempty"` // output of the first teacher that it is compared with, if it has another name
+	Teacher string `json:"teacher,omitempty"` // its output in the first teacher, if that has another name
 }
 
 // A PruningStep is one step of iterative pruning, with the training after it.
 type PruningStep struct {
-	Step   int     `json:"step"`         // of training, after which weights were pruned
-	Amount float64 `json:"amount"`       // fraction of the elements of pruned weights that are zero or removed
-	Kept   int     `json:"kept"`         // training step whose weights were kept: Step if training did not improve the model
-	LR     float64 `json:"lr,omitempty"` // learning rate
+	Step   int     `json:"step"`   // of training, after which weights were pruned
+	Amount float64 `json:"amount"` // fraction of the elements of pruned weights that are zero or removed
+	// Kept is the training step whose weights were kept: Step if training did not improve the model.
+	Kept int     `json:"kept"`
+	LR   float64 `json:"lr,omitempty"` // learning rate
 
 	// On the validation set, with the weights that were kept; absent without a validation set, classes or a metric.
 	Loss     *float64 `json:"loss,omitempty"`

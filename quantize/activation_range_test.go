@@ -17,7 +17,8 @@ import (
 // floatsFile is a .npy of random numbers.
 func (s *builder) floatsFile(shape ...int64) string {
 	s.t.Helper()
-	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ","), "[]"))
+	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }",
+		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ","), "[]"))
 	head += strings.Repeat(" ", 128-10-len(head)-1) + "\n"
 	x := make([]float32, (ir.Spec{Shape: shape}).Elems())
 	for i := range x {
@@ -36,7 +37,8 @@ func largeActivations(t *testing.T, factor float32) *builder {
 	s := newBuilder(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
 	big := s.node("Mul", []*ir.Value{h, s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{factor}))})
-	back := s.node("Mul", []*ir.Value{s.node("Relu", []*ir.Value{big}), s.AddConst("g", quanttest.TensorOf(ir.Float, nil, []float32{1 / factor}))})
+	back := s.node("Mul", []*ir.Value{s.node("Relu", []*ir.Value{big}),
+		s.AddConst("g", quanttest.TensorOf(ir.Float, nil, []float32{1 / factor}))})
 	h.Name, big.Name, back.Name = "h", "big", "back"
 	s.output("y", s.node("MatMul", []*ir.Value{back, s.weight("v", 96, 32)}), 4, 32)
 	return s
@@ -48,13 +50,15 @@ func TestActivationsBeyondTheRangeStayFloat32(t *testing.T) {
 	s := largeActivations(t, 1e4)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 50)
 	r.kinds(map[string]ir.DType{"h": ir.Float16, "big": ir.Float, "back": ir.Float, "y": ir.Float})
-	r.expect(map[string]string{"big": "noted activation out of range, kept in float32: maximum magnitude ", "w": "changed float16", "v": "changed float16"})
+	r.expect(map[string]string{"big": "noted activation out of range, kept in float32: maximum magnitude ",
+		"w": "changed float16", "v": "changed float16"})
 	if got := r.row("big"); !strings.HasSuffix(got, "on the samples, range of float16 ±65504") {
 		t.Error(got)
 	}
 	v := variant{Float16{}.Method(), []string{"compute=float16"}}
 	res := v.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
-	if got := (result{res, nil, t}).row(""); got != "noted activation ranges not measured; use --data: range of float16 ±65504" {
+	if got := (result{res, nil, t}).row(""); got !=
+		"noted activation ranges not measured; use --data: range of float16 ±65504" {
 		t.Error(got)
 	}
 }
@@ -73,7 +77,9 @@ func TestActivationsWithinTheRangeAreFloat16(t *testing.T) {
 func TestInputsAndOutputsBeyondTheRangeStayFloat32(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
-	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{1e5}))}), 4, 96)
+	s.output("y", s.node("Mul",
+		[]*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}),
+			s.AddConst("f", quanttest.TensorOf(ir.Float, nil, []float32{1e5}))}), 4, 96)
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 32)}), 4, 32)
 	path, out := s.save(), filepath.Join(t.TempDir(), "out.onnx")
 	v := variant{Float16{}.Method(), []string{"compute=float16", "keep-io=false", "data=" + s.floatsFile(4, 64)}}
@@ -87,7 +93,8 @@ func TestMasksAreWithinTheRange(t *testing.T) {
 	s := newBuilder(t, 17)
 	h := s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})
 	drop := s.node("Less", []*ir.Value{h, s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0}))})
-	scores := s.node("Where", []*ir.Value{drop, s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32})), h})
+	scores := s.node("Where", []*ir.Value{drop,
+		s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32})), h})
 	scores.Name = "scores"
 	s.output("y", s.node("MatMul", []*ir.Value{s.node("Softmax", []*ir.Value{scores}), s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(variant{Float16{}.Method(), []string{"compute=float16", "data=" + s.floatsFile(8, 64)}}, 40)

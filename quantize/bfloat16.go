@@ -39,7 +39,8 @@ func (BFloat16) Method() *pass.Method { return bfloat16Method }
 func (o BFloat16) Requires() []pass.Requirement {
 	needs := []pass.Requirement{{Capability: pass.BFloats16, Nearest: "float16"}}
 	if o.Compute == "bfloat16" {
-		needs = append(needs, pass.Requirement{Capability: pass.BFloat16Math, Option: "--compute bfloat16", Nearest: "--compute float32"})
+		needs = append(needs, pass.Requirement{Capability: pass.BFloat16Math, Option: "--compute bfloat16",
+			Nearest: "--compute float32"})
 	}
 	return needs
 }

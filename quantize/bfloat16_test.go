@@ -95,7 +95,9 @@ func TestBFloat16RunsInTheEngine(t *testing.T) {
 			res := brain.apply(t, r.path, r.out, func(o *job.Options) { o.Verify = &job.Verification{Force: true} })
 			r.sameInterface(t, opened(t, r.path).Model, opened(t, r.out).Model)
 			r.valid(t, w)
-			if !slices.ContainsFunc(res.Report.Ledger, func(row report.Row) bool { return strings.Contains(row.Why(), float.BFloat16Type.Note.Detail) }) {
+			if !slices.ContainsFunc(res.Report.Ledger, func(row report.Row) bool {
+				return strings.Contains(row.Why(), float.BFloat16Type.Note.Detail)
+			}) {
 				t.Errorf("the ledger does not say %q", float.BFloat16Type.Note)
 			}
 			p := res.Report.Verification

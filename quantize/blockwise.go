@@ -63,7 +63,8 @@ func (o blockwise) check(perChannel bool) error {
 
 // options are those of the implementation.
 func (o blockwise) options(bits int, weightType string, symmetric bool, samples Calibration) *weightonly.BlockOptions {
-	b := &weightonly.BlockOptions{Bits: bits, Block: int(o.Block), WeightType: weightType, Symmetric: symmetric, Search: o.Search, Algo: o.Algo}
+	b := &weightonly.BlockOptions{Bits: bits, Block: int(o.Block), WeightType: weightType, Symmetric: symmetric,
+		Search: o.Search, Algo: o.Algo}
 	b.Form = weightonly.Form{Name: o.Form}
 	switch {
 	case o.AccuracyLevel != nil:
@@ -87,7 +88,8 @@ func (o blockwise) requires(bits int) []pass.Requirement {
 		weightonly.NBitsForm:    {2: pass.NBits2, 4: pass.NBits4, 8: pass.NBits8},
 		weightonly.StandardForm: {2: pass.Cast2, 4: pass.Dequantize4},
 	}
-	return []pass.Requirement{{Capability: need[o.Form][bits], Option: "--form " + o.Form, Nearest: "--form " + weightonly.AutoForm}}
+	return []pass.Requirement{{Capability: need[o.Form][bits], Option: "--form " + o.Form,
+		Nearest: "--form " + weightonly.AutoForm}}
 }
 
 // correction is that of biases.

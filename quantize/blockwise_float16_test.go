@@ -15,7 +15,8 @@ import (
 
 // given is a float16 value of standard normal numbers, the same in any run: the input is multiplied by 0.
 func (s *builder) given(shape ...int64) *ir.Value {
-	nothing := s.node("Mul", []*ir.Value{s.input("x", shape...), s.AddConst("nothing", quanttest.TensorOf(ir.Float16, nil, []float32{0}))})
+	nothing := s.node("Mul", []*ir.Value{s.input("x", shape...),
+		s.AddConst("nothing", quanttest.TensorOf(ir.Float16, nil, []float32{0}))})
 	return s.node("Add", []*ir.Value{nothing, s.weight("given", shape...)})
 }
 
@@ -30,13 +31,17 @@ func float16Model(t *testing.T) *builder {
 	x := s.given(3, 81)
 	y := s.node("MatMul", []*ir.Value{x, s.weight("part", 81, 40)})
 	y = s.node("Gemm", []*ir.Value{y, s.weight("turned", 96, 40), s.weight("bias", 96)}, ir.IntAttr("transB", 1))
-	y = s.node("Gemm", []*ir.Value{y, s.weight("scaled", 96, 64), s.weight("c", 1, 64)}, ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2))
+	y = s.node("Gemm", []*ir.Value{y, s.weight("scaled", 96, 64), s.weight("c", 1, 64)}, ir.FloatAttr("alpha", 0.5),
+		ir.FloatAttr("beta", 2))
 	image := s.node("Reshape", []*ir.Value{y, s.ints(1, 3, 8, 8)})
 	s.output("y", s.node("Conv", []*ir.Value{image, s.weight("kernel", 64, 3, 5, 5)}), 1, 64, 4, 4)
-	ids := s.node("Clip", []*ir.Value{s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64))), s.int(0), s.int(47)})
+	ids := s.node("Clip", []*ir.Value{s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Int64))), s.int(0),
+		s.int(47)})
 	tied := s.weight("tied", 48, 64)
-	rows := s.node("Add", []*ir.Value{s.node("Gather", []*ir.Value{tied, ids}), s.node("Gather", []*ir.Value{s.weight("table", 48, 64), ids})})
-	s.output("z", s.node("MatMul", []*ir.Value{rows, s.node("Transpose", []*ir.Value{tied}, ir.IntsAttr("perm", 1, 0))}), 3, 81, 48)
+	rows := s.node("Add", []*ir.Value{s.node("Gather", []*ir.Value{tied, ids}),
+		s.node("Gather", []*ir.Value{s.weight("table", 48, 64), ids})})
+	s.output("z", s.node("MatMul", []*ir.Value{rows, s.node("Transpose", []*ir.Value{tied}, ir.IntsAttr("perm", 1, 0))}),
+		3, 81, 48)
 	return s
 }
 
@@ -121,15 +126,18 @@ func widened(b []byte) []float32 {
 
 // Weights near either end of float16: those that would overflow are skipped, and subnormal ones are exact.
 func TestFloat16AtTheEndsOfTheRange(t *testing.T) {
-	for _, v := range []variant{int4, {WeightInt4{}.Method(), []string{"form=matmulnbits"}}, {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
+	for _, v := range []variant{int4, {WeightInt4{}.Method(), []string{"form=matmulnbits"}},
+		{WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
 		s := newFloat16Builder(t, 21)
 		x := s.input("x", 4, 64)
-		for name, values := range map[string][]float32{"large": {65504}, "tiny": {-3 * 0x1p-24, 0x1p-24, 0, 2 * 0x1p-24}, "none": {0}} {
+		for name, values := range map[string][]float32{"large": {65504}, "tiny": {-3 * 0x1p-24, 0x1p-24, 0, 2 * 0x1p-24},
+			"none": {0}} {
 			w := make([]float32, 64*96)
 			for i := range w {
 				w[i] = values[i%len(values)]
 			}
-			s.output("y_"+name, s.node("MatMul", []*ir.Value{x, s.AddConst(name, quanttest.TensorOf(ir.Float16, []int64{64, 96}, w))}), 4, 96)
+			s.output("y_"+name, s.node("MatMul",
+				[]*ir.Value{x, s.AddConst(name, quanttest.TensorOf(ir.Float16, []int64{64, 96}, w))}), 4, 96)
 		}
 		out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")
 		path := s.save()

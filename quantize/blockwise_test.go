@@ -81,7 +81,8 @@ func TestBlockwiseEqualsTheRestoredModel(t *testing.T) {
 func TestBlockwiseProductsFuse(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range blockwiseVariants() {
-		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "subgraph_loop_outer": 1, "transformer": 13} {
+		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2,
+			"subgraph_loop_outer": 1, "transformer": 13} {
 			if name == "transformer" && slices.Contains(v.options, "per-channel") {
 				want = 12 // the head is tied to the embeddings: dense
 			}
@@ -104,10 +105,13 @@ func TestBytePacked(t *testing.T) {
 			s.elem = elem
 			x := s.input("x", 3, 48)
 			y := s.node("MatMul", []*ir.Value{x, s.weight("w", 48, 64)})
-			y = s.node("Resize", []*ir.Value{y, s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
+			y = s.node("Resize", []*ir.Value{y,
+				s.AddConst("scales", quanttest.TensorOf(ir.Float, []int64{2}, []float32{2, 0.5}))})
 			s.output("y", y, 6, 32)
-			s.apply(v.on("standard-ops"), 4).expect(map[string]string{"w": "changed cast-mul dense at run time: ort-1.20 lacks fast products"})
-			s.apply(v.on("ort,standard-ops"), 4).expect(map[string]string{"w": "changed cast-mul dense at run time: opset 10, Resize"})
+			s.apply(v.on("standard-ops"), 4).expect(
+				map[string]string{"w": "changed cast-mul dense at run time: ort-1.20 lacks fast products"})
+			s.apply(v.on("ort,standard-ops"), 4).expect(
+				map[string]string{"w": "changed cast-mul dense at run time: opset 10, Resize"})
 			dir := t.TempDir()
 			out, twin := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")
 			restoredModel(t, v.on("standard-ops"), s.save(), out, twin)
@@ -120,7 +124,8 @@ func TestBytePacked(t *testing.T) {
 }
 
 func TestBlockwiseNonFinite(t *testing.T) {
-	onFixture(t, int4, "nonfinite").expect(map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed matmul-nbits"})
+	onFixture(t, int4, "nonfinite").expect(map[string]string{"w_nan": "skipped values not finite: NaN",
+		"w_inf": "skipped values not finite: infinities", "w_sound": "changed matmul-nbits"})
 }
 
 // Quantized values of lookups stay packed at run time if the rows and their zero points are whole bytes. Else they take
@@ -128,7 +133,8 @@ func TestBlockwiseNonFinite(t *testing.T) {
 func TestBlockwiseTablesUnpackAtRunTime(t *testing.T) {
 	for width, unpacked := range map[int64]map[string]int64{
 		128: {"ort-1.20": 0, "ort": 0},
-		96:  {"ort-1.20": 64*96/2 - 256*2, "ort": 64*96/2 + 64*3/2}, // zero points below 1024 are bytes already, and the table of bytes is folded
+		// Zero points below 1024 are bytes already, and the table of bytes is folded.
+		96: {"ort-1.20": 64*96/2 - 256*2, "ort": 64*96/2 + 64*3/2},
 	} {
 		s := newBuilder(t, 17)
 		ids := s.node("Cast", []*ir.Value{s.input("x", 3)}, ir.IntAttr("to", int64(ir.Int64)))

@@ -106,27 +106,39 @@ func boundedVariants() []bounded {
 	return []bounded{
 		{variant{DynamicInt8{}.Method(), nil}, 0, even(127), nil, halfColumn},
 		{variant{DynamicInt8{}.Method(), []string{"asymmetric"}}, 0, across(255), nil, halfRange},
-		{variant{DynamicInt8{}.Method(), []string{"reduce-range"}}, 0, even(64), nil, "half a scale: maximum magnitude of the column / 128"},
-		{variant{DynamicInt8{}.Method(), []string{"per-tensor"}}, -1, even(127), nil, "half a scale: maximum magnitude of the tensor / 254"},
+		{variant{DynamicInt8{}.Method(), []string{"reduce-range"}}, 0, even(64), nil,
+			"half a scale: maximum magnitude of the column / 128"},
+		{variant{DynamicInt8{}.Method(), []string{"per-tensor"}}, -1, even(127), nil,
+			"half a scale: maximum magnitude of the tensor / 254"},
 		{variant{StaticInt8{}.Method(), []string{"activation-sqnr=0"}}, 0, even(127), nil, halfColumn},
 		{variant{WeightInt8{}.Method(), nil}, 0, even(127), nil, halfColumn},
 		{variant{WeightInt8{}.Method(), []string{"asymmetric"}}, 0, across(255), nil, halfRange},
-		{variant{WeightInt8{}.Method(), []string{"block=32", "search=minmax", "asymmetric"}}, 32, across(255), nil, "half a scale: range of the block, including 0, / 510"},
+		{variant{WeightInt8{}.Method(), []string{"block=32", "search=minmax", "asymmetric"}}, 32, across(255), nil,
+			"half a scale: range of the block, including 0, / 510"},
 		{variant{WeightInt4{}.Method(), nil}, 32, nil, int4, noMore},
 		{variant{WeightInt4{}.Method(), []string{"block=16", "symmetric"}}, 16, nil, int4even, noMore},
 		{variant{WeightInt4{}.Method(), []string{"per-channel"}}, 0, nil, int4, noMore},
-		{variant{WeightInt4{}.Method(), []string{"search=minmax"}}, 32, across(15), nil, "half a scale: range of the block, including 0, / 30"},
-		{variant{WeightInt4{}.Method(), []string{"search=minmax", "symmetric"}}, 32, even(4), nil, "maximum magnitude of the block / 8 (one scale) at the end of the range that has one level less, / 16 elsewhere"},
+		{variant{WeightInt4{}.Method(), []string{"search=minmax"}}, 32, across(15), nil,
+			"half a scale: range of the block, including 0, / 30"},
+		{variant{WeightInt4{}.Method(), []string{"search=minmax", "symmetric"}}, 32, even(4), nil,
+			"maximum magnitude of the block / 8 (one scale) at the end of the range that has one level less, / 16 elsewhere"},
 		{variant{WeightInt4{}.Method(), []string{"algo=hqq"}}, 32, nil, nil, balanced},
 		{variant{WeightInt2{}.Method(), nil}, 32, nil, int2, noMore},
-		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil, "half a scale: range of the block, including 0, / 6"},
-		{variant{Palette{}.Method(), []string{"block=0"}}, -1, even(0.25), nil, "distance to the nearest entry of the codebook, at most 2 × the maximum magnitude of the tensor"},
-		{variant{Palette{}.Method(), []string{"entries=256", "block=0"}}, -1, even(10), nil, "distance to the nearest entry of the codebook, below 1/20 of the maximum magnitude of the tensor"},
+		{variant{WeightInt2{}.Method(), []string{"search=minmax"}}, 32, across(3), nil,
+			"half a scale: range of the block, including 0, / 6"},
+		{variant{Palette{}.Method(), []string{"block=0"}}, -1, even(0.25), nil,
+			"distance to the nearest entry of the codebook, at most 2 × the maximum magnitude of the tensor"},
+		{variant{Palette{}.Method(), []string{"entries=256", "block=0"}}, -1, even(10), nil,
+			"distance to the nearest entry of the codebook, below 1/20 of the maximum magnitude of the tensor"},
 		{variant{Float16{}.Method(), nil}, -1, floating(10, -24, 0), nil, "2⁻¹¹ of a weight; 2⁻²⁵ below 2⁻¹⁴"},
 		{variant{BFloat16{}.Method(), nil}, -1, floating(7, -133, 0), nil, "2⁻⁸ of a weight"},
-		{variant{Float8{}.Method(), nil}, 0, floating(3, -9, 448), nil, "2⁻⁴ of a weight; near 0, 2⁻¹⁰ of the maximum magnitude of the column / 448"},
-		{variant{Float8{}.Method(), []string{"type=e5m2"}}, 0, floating(2, -16, 57344), nil, "2⁻³ of a weight; near 0, 2⁻¹⁷ of the maximum magnitude of the column / 57344"},
-		{variant{Float4{}.Method(), []string{"block=16"}}, 16, func(g shared, v float64) float64 { return max(math.Abs(v)/4, g.peak/7) }, nil, "a quarter of a weight, or 1/7 of the maximum magnitude of its block"},
+		{variant{Float8{}.Method(), nil}, 0, floating(3, -9, 448), nil,
+			"2⁻⁴ of a weight; near 0, 2⁻¹⁰ of the maximum magnitude of the column / 448"},
+		{variant{Float8{}.Method(), []string{"type=e5m2"}}, 0, floating(2, -16, 57344), nil,
+			"2⁻³ of a weight; near 0, 2⁻¹⁷ of the maximum magnitude of the column / 57344"},
+		{variant{Float4{}.Method(), []string{"block=16"}}, 16, func(g shared, v float64) float64 {
+			return max(math.Abs(v)/4, g.peak/7)
+		}, nil, "a quarter of a weight, or 1/7 of the maximum magnitude of its block"},
 	}
 }
 
@@ -166,7 +178,8 @@ func halved(spread string, v float64) float32 {
 	if f := fitting[spread]; f != 0 {
 		v *= f
 	}
-	return widened(binary.LittleEndian.AppendUint16(nil, quanttest.Narrow(ir.Float16, float32(min(max(v, -65504), 65504)))))[0]
+	return widened(binary.LittleEndian.AppendUint16(nil,
+		quanttest.Narrow(ir.Float16, float32(min(max(v, -65504), 65504)))))[0]
 }
 
 // matrices is a model of a product for each spread in some shapes.
@@ -186,7 +199,8 @@ func matrices(t *testing.T, elem ir.DType) (path string, weights map[string][]fl
 			}
 			name := fmt.Sprint(p.name, shape)
 			weights[name], shapes[name] = x, shape
-			s.output("y"+name, s.node("MatMul", []*ir.Value{in, s.AddConst(name, quanttest.TensorOf(elem, shape, x))}), 2, shape[1])
+			s.output("y"+name, s.node("MatMul", []*ir.Value{in, s.AddConst(name, quanttest.TensorOf(elem, shape, x))}), 2,
+				shape[1])
 		}
 	}
 	return s.save(), weights, shapes
@@ -198,13 +212,15 @@ func written(t *testing.T, v variant, path string) (got map[string][]float32, fo
 	t.Helper()
 	eval := ir.NewEval(t.TempDir())
 	defer eval.Close()
-	s := &pass.Step{Model: opened(t, path).Model, Eval: eval, Env: pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)}}
+	s := &pass.Step{Model: opened(t, path).Model, Eval: eval,
+		Env: pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)}}
 	res, err := pass.Run(t.Context(), s.Model, s.Eval, s.Env, []pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	if _, err := onnx.Save(t.Context(), s.Model, out, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+	if _, err := onnx.Save(t.Context(), s.Model, out,
+		onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
 		t.Fatal(err)
 	}
 	stored := map[string]*ir.Tensor{}
@@ -319,7 +335,8 @@ func nearestOf(t *testing.T, name string, x, back []float32, slack float64) {
 	for i, v := range x {
 		at, _ := slices.BinarySearch(numbers, v)
 		for _, other := range numbers[max(0, at-1):min(len(numbers), at+1)] {
-			if is, could := math.Abs(float64(v-back[i])), math.Abs(float64(v-other)); is > could*(1+1e-5)+slack*1.001+math.Abs(float64(v))*1e-6 {
+			if is, could := math.Abs(float64(v-back[i])),
+				math.Abs(float64(v-other)); is > could*(1+1e-5)+slack*1.001+math.Abs(float64(v))*1e-6 {
 				t.Fatalf("%s: %g became %g, though there is %g", name, v, back[i], other)
 			}
 		}
@@ -359,13 +376,15 @@ func TestWeightsAreWithinTheirBounds(t *testing.T) {
 
 // inBlocks reports whether the scales are those of blocks.
 func (b *bounded) inBlocks() bool {
-	return b.method == WeightInt4{}.Method() || b.method == WeightInt2{}.Method() || b.method == WeightInt8{}.Method() && b.rows > 0
+	return b.method == WeightInt4{}.Method() || b.method == WeightInt2{}.Method() ||
+		b.method == WeightInt8{}.Method() && b.rows > 0
 }
 
 // Every method that quantizes weights has a worst-case error.
 func TestEveryMethodHasABound(t *testing.T) {
 	for _, m := range Methods() {
-		if m.Stage == pass.Quantize && !slices.ContainsFunc(boundedVariants(), func(b bounded) bool { return b.method == m }) {
+		if m.Stage == pass.Quantize &&
+			!slices.ContainsFunc(boundedVariants(), func(b bounded) bool { return b.method == m }) {
 			t.Errorf("boundedVariants has no row for %s: add one with the maximum error of a weight, then write docs/bounds.md with -update", m.Name)
 		}
 	}

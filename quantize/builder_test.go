@@ -73,7 +73,8 @@ func (s *builder) floats(shape []int64, x ...float32) *ir.Value {
 }
 
 func (s *builder) ints(is ...int64) *ir.Value {
-	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}}, Source: ir.Ints(is...)})
+	return s.AddConst("i", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{int64(len(is))}},
+		Source: ir.Ints(is...)})
 }
 
 func (s *builder) node(op string, in []*ir.Value, attrs ...*ir.Attr) *ir.Value {
@@ -94,7 +95,8 @@ func (s *builder) save() string {
 	if err := s.Model().Verify(); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := onnx.Save(context.Background(), s.Model(), path, onnx.SaveOptions{Workers: 1, Memory: 1 << 26, Eval: e}); err != nil {
+	if _, err := onnx.Save(context.Background(), s.Model(), path,
+		onnx.SaveOptions{Workers: 1, Memory: 1 << 26, Eval: e}); err != nil {
 		s.t.Fatal(err)
 	}
 	return path

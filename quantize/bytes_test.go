@@ -47,7 +47,8 @@ func goldens() []variant {
 	return all
 }
 
-var goldenFixtures = []string{"cnn", "gemm", "half", "left", "mlp", "recurrent", "shared", "subgraph_nested", "transformer"}
+var goldenFixtures = []string{"cnn", "gemm", "half", "left", "mlp", "recurrent", "shared", "subgraph_nested",
+	"transformer"}
 
 // Outputs are bit-identical with any number of workers and, as their digests are in a file, with and without assembly,
 // on any machine. Each has one of two numbers of workers, or both by make test-exhaustive: they have one digest.
@@ -85,7 +86,8 @@ func digest(t *testing.T, model []byte) [sha256.Size]byte {
 	m.Meta = nil
 	e := ir.NewEval(t.TempDir())
 	defer e.Close()
-	if _, err := onnx.Save(t.Context(), m, path+".bare", onnx.SaveOptions{Workers: 1, Memory: 1 << 26, Eval: e}); err != nil {
+	if _, err := onnx.Save(t.Context(), m, path+".bare",
+		onnx.SaveOptions{Workers: 1, Memory: 1 << 26, Eval: e}); err != nil {
 		t.Fatal(err)
 	}
 	return sha256.Sum256(read(t, path+".bare"))

@@ -26,7 +26,8 @@ func converted(t *testing.T, v variant, path string) string {
 	if f.Model.Verify() != nil || !sorts(f.Model) {
 		return ""
 	}
-	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)}, []pass.Options{v.step(t)})
+	res, err := pass.Run(t.Context(), f.Model, eval, pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)},
+		[]pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,8 @@ func converted(t *testing.T, v variant, path string) string {
 		return ""
 	}
 	out := filepath.Join(t.TempDir(), "out.onnx")
-	if _, err := onnx.Save(context.Background(), f.Model, out, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+	if _, err := onnx.Save(context.Background(), f.Model, out,
+		onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
 		t.Fatal(err)
 	}
 	return out

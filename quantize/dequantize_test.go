@@ -20,7 +20,8 @@ func TestDequantizeLinearOfProducts(t *testing.T) {
 		x := b.node("MatMul", []*ir.Value{b.input("x", 4, 64), b.weight("w", 64, 64)})
 		b.output("y", b.node("Relu", []*ir.Value{b.node("Add", []*ir.Value{x, b.weight("b", 64)})}), 4, 64)
 		v := variant{WeightInt8{}.Method(), c.options}.on("ort")
-		_, err := pass.Run(context.Background(), b.Model(), e, pass.Environment{Workers: 1, Target: v.target(t)}, []pass.Options{v.step(t)})
+		_, err := pass.Run(context.Background(), b.Model(), e, pass.Environment{Workers: 1, Target: v.target(t)},
+			[]pass.Options{v.step(t)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,8 @@ func (DynamicInt8) Requires() []pass.Requirement {
 
 // Run implements pass.Options.
 func (o DynamicInt8) Run(ctx context.Context, s *pass.Step) error {
-	q := &dynamic.Quantizer{Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange), Embeddings: o.Embeddings, Data: calibrate.NewData(o.Calibration, true)}
+	q := &dynamic.Quantizer{Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange), Embeddings: o.Embeddings,
+		Data: calibrate.NewData(o.Calibration, true)}
 	q.Bias = biascorrection.Correction{Enabled: o.BiasCorrection, Data: &q.Data}
 	return q.Run(ctx, s)
 }

@@ -82,7 +82,8 @@ func TestEqualizedWeightsHaveEqualRanges(t *testing.T) {
 		s := newBuilder(t, 17)
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 3, 8, 8), s.uneven("a", 0, 6, 3, 3, 3), s.weight("ab", 6)})
 		x = s.node("Conv", []*ir.Value{s.node("Relu", []*ir.Value{x}), s.uneven("b", 0, 6, 1, 3, 3)}, ir.IntAttr("group", 6))
-		x = s.node("MaxPool", []*ir.Value{s.node("PRelu", []*ir.Value{x, s.weight("slope", 6, 1, 1)})}, ir.IntsAttr("kernel_shape", 2, 2))
+		x = s.node("MaxPool", []*ir.Value{s.node("PRelu", []*ir.Value{x, s.weight("slope", 6, 1, 1)})},
+			ir.IntsAttr("kernel_shape", 2, 2))
 		x = s.node("Conv", []*ir.Value{x, s.uneven("c", 1, 4, 6, 1, 1), s.weight("cb", 4)})
 		x = s.node("Flatten", []*ir.Value{s.node("LeakyRelu", []*ir.Value{x})})
 		s.output("y", s.node("Gemm", []*ir.Value{x, s.uneven("d", 1, 5, 36)}, ir.IntAttr("transB", 1)), 1, 5)
@@ -146,10 +147,13 @@ func TestEqualizedBiasesBehindViews(t *testing.T) {
 func TestNotEqualizedHasReasons(t *testing.T) {
 	for want, between := range map[string]func(s *builder, x *ir.Value) *ir.Value{
 		"one limit for all channels": func(s *builder, x *ir.Value) *ir.Value {
-			zero, six := s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0})), s.AddConst("six", quanttest.TensorOf(ir.Float, nil, []float32{6}))
+			zero, six := s.AddConst("zero", quanttest.TensorOf(ir.Float, nil, []float32{0})),
+				s.AddConst("six", quanttest.TensorOf(ir.Float, nil, []float32{6}))
 			return s.node("Clip", []*ir.Value{x, zero, six})
 		},
-		"channels cannot be scaled at Sigmoid": func(s *builder, x *ir.Value) *ir.Value { return s.node("Sigmoid", []*ir.Value{x}) },
+		"channels cannot be scaled at Sigmoid": func(s *builder, x *ir.Value) *ir.Value {
+			return s.node("Sigmoid", []*ir.Value{x})
+		},
 		"cannot be scaled at Add": func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Add", []*ir.Value{s.node("Relu", []*ir.Value{x}), x})
 		},
@@ -158,7 +162,8 @@ func TestNotEqualizedHasReasons(t *testing.T) {
 		x := s.node("MatMul", []*ir.Value{s.input("x", 3, 6), s.uneven("a", 1, 6, 8)})
 		s.output("y", s.node("MatMul", []*ir.Value{between(s, x), s.uneven("b", 0, 8, 5)}), 3, 5)
 		res := equalized.apply(t, s.save(), filepath.Join(t.TempDir(), "out.onnx"))
-		if row := res.Report.Ledger[0]; row.Tensor != "a" || !strings.Contains(fmt.Sprint(row.Status, row.Why()), want) || changed(res) != 0 {
+		if row := res.Report.Ledger[0]; row.Tensor != "a" || !strings.Contains(fmt.Sprint(row.Status, row.Why()), want) ||
+			changed(res) != 0 {
 			t.Errorf("%+v, want %q", row, want)
 		}
 	}

@@ -49,7 +49,8 @@ func convolutional(t *testing.T, d *disk) *ir.Model {
 	for i := range variance {
 		variance[i] = float32(i + 1)
 	}
-	v := s.AddConst("variance", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{16}}, Source: ir.Mem(kernel.Bytes(variance))})
+	v := s.AddConst("variance", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{16}},
+		Source: ir.Mem(kernel.Bytes(variance))})
 	x = s.node("BatchNormalization", []*ir.Value{x, s.weight("scale", 16), s.weight("shift", 16), s.weight("mean", 16), v})
 	x = s.node("Relu", []*ir.Value{x})
 	x = s.node("Reshape", []*ir.Value{x, s.ints(36, 16)})

@@ -30,7 +30,9 @@ func Example() {
 
 	eval := ir.NewEval("")
 	defer eval.Close()
-	step, err := pass.NewStep(quantize.DynamicInt8{}.Method(), func(fs *flag.FlagSet) error { return fs.Set("per-tensor", "true") })
+	step, err := pass.NewStep(quantize.DynamicInt8{}.Method(), func(fs *flag.FlagSet) error {
+		return fs.Set("per-tensor", "true")
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -81,7 +83,8 @@ func ExampleStaticInt8() {
 
 // The options of GPTQ, and weights that stay as they are.
 func ExampleWeightInt4() {
-	o := quantize.WeightInt4{Block: 64, Algo: "gptq", Damp: new(0.0), Selection: pass.Selection{Skip: []string{"lm_head", "op:Gather"}}}
+	o := quantize.WeightInt4{Block: 64, Algo: "gptq", Damp: new(0.0),
+		Selection: pass.Selection{Skip: []string{"lm_head", "op:Gather"}}}
 	for _, v := range pass.Values(o) {
 		if v.Name == "algo" || v.Name == "block" || v.Name == "damp" || v.Name == "skip" {
 			fmt.Println(v.Name, v.Value)

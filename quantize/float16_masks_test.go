@@ -25,20 +25,24 @@ func TestMasksDoNotOverflow(t *testing.T) {
 			return s.node("Div", []*ir.Value{blocked, s.floats(nil, 1/max(low, -1e37))})
 		},
 		"Sub Mul": func(s *builder, blocked *ir.Value, low float32) *ir.Value {
-			return s.node("Sub", []*ir.Value{s.node("Mul", []*ir.Value{s.node("Sub", []*ir.Value{s.floats(nil, 1), blocked}), s.floats(nil, -low)}), s.floats(nil, -low)})
+			return s.node("Sub", []*ir.Value{s.node("Mul",
+				[]*ir.Value{s.node("Sub", []*ir.Value{s.floats(nil, 1), blocked}), s.floats(nil, -low)}), s.floats(nil, -low)})
 		},
 		"MatMul": func(s *builder, blocked *ir.Value, low float32) *ir.Value {
-			return s.node("MatMul", []*ir.Value{blocked, s.floats([]int64{4, 4}, low, 0, 0, 0, 0, low, 0, 0, 0, 0, low, 0, 0, 0, 0, low)})
+			return s.node("MatMul", []*ir.Value{blocked,
+				s.floats([]int64{4, 4}, low, 0, 0, 0, 0, low, 0, 0, 0, 0, low, 0, 0, 0, 0, low)})
 		},
 		"Where": func(s *builder, blocked *ir.Value, low float32) *ir.Value {
-			return s.node("Where", []*ir.Value{s.node("Cast", []*ir.Value{blocked}, ir.IntAttr("to", int64(ir.Bool))), s.floats(nil, low), s.floats(nil, 0)})
+			return s.node("Where", []*ir.Value{s.node("Cast", []*ir.Value{blocked}, ir.IntAttr("to", int64(ir.Bool))),
+				s.floats(nil, low), s.floats(nil, 0)})
 		},
 		"ConstantOfShape": func(s *builder, blocked *ir.Value, low float32) *ir.Value {
 			value := ir.TensorAttr("value", quanttest.TensorOf(ir.Float, []int64{1}, []float32{low}))
 			return s.node("Mul", []*ir.Value{blocked, s.node("ConstantOfShape", []*ir.Value{s.ints(4)}, value)})
 		},
 		"integers": func(s *builder, blocked *ir.Value, low float32) *ir.Value {
-			x := s.node("Mul", []*ir.Value{s.node("Cast", []*ir.Value{blocked}, ir.IntAttr("to", int64(ir.Int64))), s.ints(int64(max(low, -1e12)))})
+			x := s.node("Mul", []*ir.Value{s.node("Cast", []*ir.Value{blocked}, ir.IntAttr("to", int64(ir.Int64))),
+				s.ints(int64(max(low, -1e12)))})
 			return s.node("Cast", []*ir.Value{x}, ir.IntAttr("to", int64(ir.Float)))
 		},
 		"two masks": func(s *builder, blocked *ir.Value, low float32) *ir.Value {
@@ -62,8 +66,11 @@ func TestMasksDoNotOverflow(t *testing.T) {
 					s := newBuilder(t, opset)
 					x := s.input("x", 8, 64)
 					blocked := s.blocked(x)
-					scores := s.node("Sub", []*ir.Value{s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)}), s.floats(nil, 1./256)}), s.floats(nil, 100)})
-					s.output("y", s.node("Softmax", []*ir.Value{s.node("Add", []*ir.Value{scores, mask(s, blocked, low)})}, ir.IntAttr("axis", 1)), 8, 4)
+					scores := s.node("Sub",
+						[]*ir.Value{s.node("Mul",
+							[]*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)}), s.floats(nil, 1./256)}), s.floats(nil, 100)})
+					s.output("y", s.node("Softmax", []*ir.Value{s.node("Add", []*ir.Value{scores, mask(s, blocked, low)})},
+						ir.IntAttr("axis", 1)), 8, 4)
 					s.masked()
 				})
 			}
@@ -76,8 +83,12 @@ func TestMasksDoNotOverflow(t *testing.T) {
 func (s *builder) blocked(x *ir.Value) *ir.Value {
 	kept := s.AddConst("kept", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{8, 4}}, Source: ir.Ints(
 		1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0)})
-	kept = s.node("Mul", []*ir.Value{kept, s.node("Cast", []*ir.Value{s.node("Less", []*ir.Value{s.node("ReduceMax", []*ir.Value{x}, ir.IntAttr("keepdims", 0)), s.floats(nil, 1e4)})}, ir.IntAttr("to", int64(ir.Int64)))})
-	return s.node("Sub", []*ir.Value{s.floats(nil, 1), s.node("Cast", []*ir.Value{kept}, ir.IntAttr("to", int64(ir.Float)))})
+	kept = s.node("Mul", []*ir.Value{kept,
+		s.node("Cast", []*ir.Value{s.node("Less",
+			[]*ir.Value{s.node("ReduceMax", []*ir.Value{x}, ir.IntAttr("keepdims", 0)), s.floats(nil, 1e4)})},
+			ir.IntAttr("to", int64(ir.Int64)))})
+	return s.node("Sub", []*ir.Value{s.floats(nil, 1),
+		s.node("Cast", []*ir.Value{kept}, ir.IntAttr("to", int64(ir.Float)))})
 }
 
 // masked checks that the outputs are probabilities in float16, in ONNX Runtime and in the embedded engine.

@@ -37,6 +37,7 @@ func (Float8) Requires() []pass.Requirement {
 
 // Run implements pass.Options.
 func (o Float8) Run(ctx context.Context, s *pass.Step) error {
-	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float8Types[o.Type], Form: pass.CastMul, PerTensor: o.PerTensor, Encode: spec.NewFloat8}
+	q := &float.SmallFloatQuantizer{SmallFloat: spec.Float8Types[o.Type], Form: pass.CastMul, PerTensor: o.PerTensor,
+		Encode: spec.NewFloat8}
 	return q.Run(ctx, s)
 }

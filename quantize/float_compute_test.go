@@ -51,7 +51,8 @@ func (r result) casts() int {
 func TestActivationsAreFloat16(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
-	h := s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.weight("b", 96)})})
+	h := s.node("Relu", []*ir.Value{s.node("Add",
+		[]*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)}), s.weight("b", 96)})})
 	h.Name = "hidden"
 	s.output("y", s.node("MatMul", []*ir.Value{h, s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(computing, 50)
@@ -89,12 +90,14 @@ func TestSensitiveOperatorsStayFloat32(t *testing.T) {
 	sum := s.node("Add", []*ir.Value{mean, s.AddConst("eps", quanttest.TensorOf(ir.Float, nil, []float32{1e-12}))})
 	norm := s.node("Sqrt", []*ir.Value{sum})
 	y := s.node("Div", []*ir.Value{h, norm})
-	for name, v := range map[string]*ir.Value{"h": h, "square": square, "mean": mean, "sum": sum, "norm": norm, "ratio": y} {
+	for name, v := range map[string]*ir.Value{"h": h, "square": square, "mean": mean, "sum": sum, "norm": norm,
+		"ratio": y} {
 		v.Name = name
 	}
 	s.output("y", s.node("MatMul", []*ir.Value{y, s.weight("v", 96, 32)}), 4, 32)
 	r := s.apply(computing, 50)
-	r.kinds(map[string]ir.DType{"h": ir.Float16, "square": ir.Float, "mean": ir.Float, "sum": ir.Float, "norm": ir.Float, "ratio": ir.Float16})
+	r.kinds(map[string]ir.DType{"h": ir.Float16, "square": ir.Float, "mean": ir.Float, "sum": ir.Float, "norm": ir.Float,
+		"ratio": ir.Float16})
 	if n := r.casts(); n != 4 {
 		t.Errorf("%d Casts, want those of input and output and one on either side of the norm", n)
 	}
@@ -118,14 +121,24 @@ func TestKeepFloat32(t *testing.T) {
 func TestPositionsAndMasksStayFloat32(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 8, 64)
-	ones := s.AddConst("ones", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{8}}, Source: ir.Ints(0, 1, 2, 3, 4000, 5001, 6002, 7003)})
-	pos := s.node("Cast", []*ir.Value{s.node("Add", []*ir.Value{ones, s.node("Cast", []*ir.Value{s.node("Greater", []*ir.Value{s.node("ReduceSum", []*ir.Value{x, s.ints(1)}, ir.IntAttr("keepdims", 0)), s.AddConst("far", quanttest.TensorOf(ir.Float, nil, []float32{1e4}))})}, ir.IntAttr("to", int64(ir.Int64)))})}, ir.IntAttr("to", int64(ir.Float)))
-	angle := s.node("MatMul", []*ir.Value{s.node("Unsqueeze", []*ir.Value{pos, s.ints(1)}), s.AddConst("frequencies", quanttest.TensorOf(ir.Float, []int64{1, 4}, []float32{1, .1, .01, .001}))})
+	ones := s.AddConst("ones", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{8}},
+		Source: ir.Ints(0, 1, 2, 3, 4000, 5001, 6002, 7003)})
+	pos := s.node("Cast", []*ir.Value{s.node("Add",
+		[]*ir.Value{ones, s.node("Cast",
+			[]*ir.Value{s.node("Greater",
+				[]*ir.Value{s.node("ReduceSum", []*ir.Value{x, s.ints(1)}, ir.IntAttr("keepdims", 0)),
+					s.AddConst("far", quanttest.TensorOf(ir.Float, nil, []float32{1e4}))})}, ir.IntAttr("to", int64(ir.Int64)))})},
+		ir.IntAttr("to", int64(ir.Float)))
+	angle := s.node("MatMul", []*ir.Value{s.node("Unsqueeze", []*ir.Value{pos, s.ints(1)}),
+		s.AddConst("frequencies", quanttest.TensorOf(ir.Float, []int64{1, 4}, []float32{1, .1, .01, .001}))})
 	sin := s.node("Sin", []*ir.Value{angle})
-	mask := s.node("Mul", []*ir.Value{pos, s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32 / 1e4}))})
+	mask := s.node("Mul", []*ir.Value{pos,
+		s.AddConst("lowest", quanttest.TensorOf(ir.Float, nil, []float32{-math.MaxFloat32 / 1e4}))})
 	angle.Name, sin.Name, mask.Name = "angle", "sin", "mask"
-	h := s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)}), s.AddConst("scale", quanttest.TensorOf(ir.Float, nil, []float32{1. / 64}))})
-	scores := s.node("Add", []*ir.Value{s.node("Mul", []*ir.Value{h, sin}), s.node("Unsqueeze", []*ir.Value{mask, s.ints(1)})})
+	h := s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 4)}),
+		s.AddConst("scale", quanttest.TensorOf(ir.Float, nil, []float32{1. / 64}))})
+	scores := s.node("Add", []*ir.Value{s.node("Mul", []*ir.Value{h, sin}),
+		s.node("Unsqueeze", []*ir.Value{mask, s.ints(1)})})
 	s.output("y", s.node("Softmax", []*ir.Value{scores}), 8, 4)
 	s.weight("unused", 1)
 	r := s.apply(computing, 15)
@@ -148,7 +161,8 @@ func TestWeightsBeyondTheRange(t *testing.T) {
 		want    string
 	}{
 		{nil, "skipped values not representable: largest magnitude"},
-		{[]string{"clamp"}, "changed float16 values clamped to the range of the data type: 2 elements beyond the range of float16 → ±65504"},
+		{[]string{"clamp"},
+			"changed float16 values clamped to the range of the data type: 2 elements beyond the range of float16 → ±65504"},
 	} {
 		s := newBuilder(t, 17)
 		x := s.input("x", 4, 64)
@@ -170,7 +184,9 @@ func TestWeightsBelowTheRange(t *testing.T) {
 	for i, v := range floats32(tiny.Const.Source.(ir.Mem)) {
 		copy(tiny.Const.Source.(ir.Mem)[4*i:], ir.Floats(v*1e-6))
 	}
-	s.output("y", s.node("Mul", []*ir.Value{s.node("MatMul", []*ir.Value{x, tiny}), s.AddConst("c", quanttest.TensorOf(ir.Float, nil, []float32{1e6}))}), 4, 96)
+	s.output("y", s.node("Mul",
+		[]*ir.Value{s.node("MatMul", []*ir.Value{x, tiny}),
+			s.AddConst("c", quanttest.TensorOf(ir.Float, nil, []float32{1e6}))}), 4, 96)
 	s.output("z", s.node("MatMul", []*ir.Value{x, s.weight("v", 64, 96)}), 4, 96)
 	for _, v := range []variant{{Float16{}.Method(), nil}, computing} {
 		r := s.apply(v, 50)
@@ -183,11 +199,15 @@ func TestAttributesAreFloat16(t *testing.T) {
 	s := newBuilder(t, 17)
 	x := s.input("x", 4, 64)
 	h := s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 96)})
-	filled := s.node("ConstantOfShape", []*ir.Value{s.node("Shape", []*ir.Value{x})}, ir.TensorAttr("value", quanttest.TensorOf(ir.Float, []int64{1}, []float32{1.5})))
-	y := s.node("Add", []*ir.Value{h, s.node("ReduceMax", []*ir.Value{s.node("MatMul", []*ir.Value{filled, s.weight("u", 64, 96)})}, ir.IntAttr("keepdims", 1))})
+	filled := s.node("ConstantOfShape", []*ir.Value{s.node("Shape", []*ir.Value{x})},
+		ir.TensorAttr("value", quanttest.TensorOf(ir.Float, []int64{1}, []float32{1.5})))
+	y := s.node("Add", []*ir.Value{h,
+		s.node("ReduceMax", []*ir.Value{s.node("MatMul", []*ir.Value{filled, s.weight("u", 64, 96)})},
+			ir.IntAttr("keepdims", 1))})
 	filled.Name = "filled"
 	half := s.node("Cast", []*ir.Value{y}, ir.IntAttr("to", int64(ir.Float16)))
-	s.output("y", s.node("Add", []*ir.Value{s.node("Cast", []*ir.Value{half}, ir.IntAttr("to", int64(ir.Float))), s.weight("b", 96)}), 4, 96)
+	s.output("y", s.node("Add",
+		[]*ir.Value{s.node("Cast", []*ir.Value{half}, ir.IntAttr("to", int64(ir.Float))), s.weight("b", 96)}), 4, 96)
 	r := s.apply(computing, 50)
 	r.kinds(map[string]ir.DType{"filled": ir.Float16})
 	if n := r.casts(); n != 2 {

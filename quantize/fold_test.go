@@ -104,7 +104,8 @@ var foldings = []foldingCase{
 		return s.norm(x, 4), []int64{1, 4, 3, 3}
 	}, map[string]int{"Conv": 1}},
 	{"grouped Conv with bias", func(s *builder) (*ir.Value, []int64) {
-		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 5), s.weight("w", 4, 3, 2), s.weight("b", 4)}, ir.IntAttr("group", 2))
+		x := s.node("Conv", []*ir.Value{s.input("x", 1, 6, 5), s.weight("w", 4, 3, 2), s.weight("b", 4)},
+			ir.IntAttr("group", 2))
 		return s.norm(x, 4), []int64{1, 4, 4}
 	}, map[string]int{"Conv": 1}},
 	{"ConvTranspose", func(s *builder) (*ir.Value, []int64) {
@@ -130,11 +131,13 @@ var foldings = []foldingCase{
 	}, map[string]int{"MatMul": 1, "Add": 1, "Transpose": 1}},
 	{"MatMul of batches, by number", func(s *builder) (*ir.Value, []int64) {
 		x := s.node("MatMul", []*ir.Value{s.input("x", 2, 3, 6), s.weight("w", 6, 4)})
-		return s.node("Div", []*ir.Value{s.node("Add", []*ir.Value{x, s.weight("b", 1, 1, 4)}), s.weight("d", 1)}), []int64{2, 3, 4}
+		return s.node("Div", []*ir.Value{s.node("Add", []*ir.Value{x, s.weight("b", 1, 1, 4)}), s.weight("d", 1)}),
+			[]int64{2, 3, 4}
 	}, map[string]int{"MatMul": 1, "Add": 1}},
 	{"before Conv", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 1, 6, 5, 5)}), 6)
-		return s.node("Conv", []*ir.Value{x, s.weight("w", 4, 3, 3, 3), s.weight("b", 4)}, ir.IntAttr("group", 2)), []int64{1, 4, 3, 3}
+		return s.node("Conv", []*ir.Value{x, s.weight("w", 4, 3, 3, 3), s.weight("b", 4)}, ir.IntAttr("group", 2)),
+			[]int64{1, 4, 3, 3}
 	}, map[string]int{"Relu": 1, "Conv": 1}},
 	{"before Gemm", func(s *builder) (*ir.Value, []int64) {
 		x := s.norm(s.node("Relu", []*ir.Value{s.input("x", 5, 6)}), 6)

@@ -36,7 +36,8 @@ var fused = []struct {
 	{variant{DynamicInt8{}.Method(), nil}, "vector", map[string]int{dynamicMatMul: 2, integerToFloat: 1}},
 	{variant{DynamicInt8{}.Method(), nil}, "gemm", map[string]int{integerToFloat: 14}},
 	{variant{DynamicInt8{}.Method(), nil}, "shared", map[string]int{dynamicMatMul: 3}},
-	{variant{DynamicInt8{}.Method(), nil}, "duplicated", map[string]int{integerToFloat: 2, "DynamicQuantizeLinear": 1}}, // equal products are one
+	// Equal products are one.
+	{variant{DynamicInt8{}.Method(), nil}, "duplicated", map[string]int{integerToFloat: 2, "DynamicQuantizeLinear": 1}},
 	{variant{DynamicInt8{}.Method(), nil}, "function", map[string]int{dynamicMatMul: 1}},
 	{variant{DynamicInt8{}.Method(), nil}, "subgraph_if", map[string]int{dynamicMatMul: 2}},
 	{variant{DynamicInt8{}.Method(), nil}, "subgraph_if_outer", map[string]int{dynamicMatMul: 2}},
@@ -82,8 +83,10 @@ func TestEmbeddingsAreLookedUpQuantized(t *testing.T) {
 		{WeightInt8{}.Method(), []string{"weight-type=uint8"}},
 	} {
 		ops := optimizedOps(t, w, v, "transformer")
-		if n := ops[dynamicMatMul] + ops[integerToFloat] + ops[nBits]; n != 13 || ops["Gather"] != 2 || ops["DequantizeLinear"] != 0 {
-			t.Errorf("%s: 12 layers and the head should be fused and two Gathers look up quantized values and scales: %v", v, ops)
+		if n := ops[dynamicMatMul] + ops[integerToFloat] + ops[nBits]; n != 13 || ops["Gather"] != 2 ||
+			ops["DequantizeLinear"] != 0 {
+			t.Errorf("%s: 12 layers and the head should be fused and two Gathers look up quantized values and scales: %v", v,
+				ops)
 		}
 	}
 }
@@ -124,7 +127,10 @@ func TestFoldedFormsKeepTheGraph(t *testing.T) {
 // Products without fast kernels in every version of the target are folded: the graph is the original's.
 func TestFormsWithoutKernelsKeepTheGraph(t *testing.T) {
 	w := conform.Start(t)
-	for _, v := range []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric"}}, int4.on("standard-ops"), int2.on("standard-ops"), variant{WeightInt4{}.Method(), []string{"symmetric"}}.on("standard-ops"), {WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
+	for _, v := range []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric"}},
+		int4.on("standard-ops"), int2.on("standard-ops"),
+		variant{WeightInt4{}.Method(), []string{"symmetric"}}.on("standard-ops"),
+		{WeightInt8{}.Method(), []string{"block=32", "asymmetric"}}} {
 		for _, name := range []string{"mlp", "cnn", "batched", "recurrent", "subgraph_if"} {
 			want, err := w.OptimizedOps(fixture(name), conform.Options{})
 			if err != nil {

@@ -20,7 +20,9 @@ func TestGPTQOutputs(t *testing.T) {
 	for _, path := range conform.Fixtures(t) {
 		t.Run(label(path), func(t *testing.T) { try(t, w, gptqVariant(), path) })
 	}
-	for _, v := range []variant{gptqVariant("symmetric", "act-order=false"), gptqVariant("per-channel"), gptqVariant("weight-type=int4", "block=16"), {WeightInt2{}.Method(), []string{"algo=gptq"}}, {WeightInt8{}.Method(), []string{"algo=gptq", "block=64"}}} {
+	for _, v := range []variant{gptqVariant("symmetric", "act-order=false"), gptqVariant("per-channel"),
+		gptqVariant("weight-type=int4", "block=16"), {WeightInt2{}.Method(), []string{"algo=gptq"}},
+		{WeightInt8{}.Method(), []string{"algo=gptq", "block=64"}}} {
 		t.Run(v.String(), func(t *testing.T) { try(t, w, v, fixture("transformer")) })
 	}
 }

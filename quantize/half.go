@@ -16,5 +16,6 @@ type halfCompute struct {
 }
 
 func (o halfCompute) converter(t *float.HalfType, compute string) *float.Converter {
-	return &float.Converter{HalfType: t, Compute: compute == t.DType.String(), KeepIO: !o.NoKeepIO, KeepFloat32: o.KeepFloat32, Clamp: o.Clamp}
+	return &float.Converter{HalfType: t, Compute: compute == t.DType.String(), KeepIO: !o.NoKeepIO,
+		KeepFloat32: o.KeepFloat32, Clamp: o.Clamp}
 }

@@ -14,5 +14,6 @@ type int8Weights struct {
 }
 
 func (o int8Weights) spec(reduceRange bool) spec.QuantSpec {
-	return spec.QuantSpec{Unsigned: o.WeightType == "uint8", Symmetric: !o.Asymmetric, ReduceRange: reduceRange, PerTensor: o.PerTensor}
+	return spec.QuantSpec{Unsigned: o.WeightType == "uint8", Symmetric: !o.Asymmetric, ReduceRange: reduceRange,
+		PerTensor: o.PerTensor}
 }

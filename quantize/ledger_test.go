@@ -25,9 +25,12 @@ func TestLedgerOfFixtures(t *testing.T) {
 		fixture string
 		rows    map[string]string
 	}{
-		{dyn, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed matmul-integer"}},
-		{weights, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed cast-mul"}},
-		{half, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN", "w_inf": "skipped values not finite: infinities", "w_sound": "changed cast-float16"}},
+		{dyn, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN",
+			"w_inf": "skipped values not finite: infinities", "w_sound": "changed matmul-integer"}},
+		{weights, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN",
+			"w_inf": "skipped values not finite: infinities", "w_sound": "changed cast-mul"}},
+		{half, "nonfinite", map[string]string{"w_nan": "skipped values not finite: NaN",
+			"w_inf": "skipped values not finite: infinities", "w_sound": "changed cast-float16"}},
 		{dyn, "function_argument", map[string]string{"w1": "skipped argument of fixture.Linear Linear_h"}},
 		{half, "function_argument", map[string]string{"w1": "changed cast-float16"}},
 		{dyn, "overridable", map[string]string{"w_default": "skipped graph input, replaceable by callers"}},
@@ -68,7 +71,8 @@ func TestNoSilentSkip(t *testing.T) {
 			}
 			for g := range opened(t, path).Model.Graphs() {
 				for _, c := range g.Consts() {
-					if n := rows[pass.Scope(g)+"/"+c.Name]; pass.IsWeight(c.Const) && n != 1 && !(n == 0 && pass.IsQuantizationParam(c)) {
+					if n := rows[pass.Scope(g)+"/"+c.Name]; pass.IsWeight(c.Const) && n != 1 &&
+						!(n == 0 && pass.IsQuantizationParam(c)) {
 						t.Errorf("%s %s: %d rows of %s", v, label(path), n, c.Name)
 					}
 				}
@@ -111,7 +115,8 @@ func TestFunctionBodies(t *testing.T) {
 		r := s.apply(v, 25)
 		r.expect(map[string]string{"w": "changed"})
 		m := opened(t, r.out).Model
-		if body, main := m.Functions[0].Body.Opset(""), m.Opset(""); body != main || v.method == dyn.method && body < dynamic.DynamicOpset {
+		if body, main := m.Functions[0].Body.Opset(""), m.Opset(""); body != main ||
+			v.method == dyn.method && body < dynamic.DynamicOpset {
 			t.Errorf("%s: opset %d in the function, %d outside", v, body, main)
 		}
 		if m.IRVersion < opset.IRVersion(m.Opset("")) {

@@ -26,7 +26,8 @@ func nbitsVariants() []variant {
 func TestMatMulNBitsOutputs(t *testing.T) {
 	w := conform.Start(t)
 	for _, v := range nbitsVariants() {
-		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "opset7": 2, "transformer": 13} {
+		for name, want := range map[string]int{"mlp": 3, "cnn": 2, "gemm": 13, "function": 1, "subgraph_if": 2, "opset7": 2,
+			"transformer": 13} {
 			t.Run(v.String()+" "+name, func(t *testing.T) {
 				path := fixture(name)
 				if r := try(t, w, v, path); r == nil {
@@ -80,13 +81,15 @@ func TestMatMulNBitsEqualsTheStandardForm(t *testing.T) {
 // Shapes without fixture: a partial last block, fewer rows than a block, odd numbers of zero points, factors and biases
 // of Gemm.
 func TestMatMulNBitsShapes(t *testing.T) {
-	wide := []variant{{WeightInt2{}.Method(), nil}, {WeightInt2{}.Method(), []string{"symmetric", "block=16"}}} // of 2 bits in the file, 4 in memory
+	// Of 2 bits in the file, 4 in memory.
+	wide := []variant{{WeightInt2{}.Method(), nil}, {WeightInt2{}.Method(), []string{"symmetric", "block=16"}}}
 	for _, v := range append(nbitsVariants(), wide...) {
 		s := newBuilder(t, 13)
 		x := s.input("x", 3, 81)
 		y := s.node("MatMul", []*ir.Value{x, s.weight("part", 81, 40)})
 		y = s.node("Gemm", []*ir.Value{y, s.weight("turned", 96, 40), s.weight("bias", 96)}, ir.IntAttr("transB", 1))
-		y = s.node("Gemm", []*ir.Value{y, s.weight("scaled", 96, 77), s.weight("c", 1, 77)}, ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2))
+		y = s.node("Gemm", []*ir.Value{y, s.weight("scaled", 96, 77), s.weight("c", 1, 77)}, ir.FloatAttr("alpha", 0.5),
+			ir.FloatAttr("beta", 2))
 		y = s.node("MatMul", []*ir.Value{y, s.weight("again", 77, 72)})
 		s.output("y", s.node("MatMul", []*ir.Value{y, s.weight("few", 72, 33)}), 3, 33)
 		dir := t.TempDir()

@@ -143,7 +143,8 @@ func (d difference) String() string {
 
 // advantages are the differences between the output SQNR of a rule for scales and of round to nearest, for the data on
 // which the model at path runs, with outputs want; nil if none is quantized or comparable.
-func advantages(t *testing.T, path, block, search string, data []job.Data, want []map[string][]float32) (each []float64) {
+func advantages(t *testing.T, path, block, search string, data []job.Data,
+	want []map[string][]float32) (each []float64) {
 	t.Helper()
 	dir := t.TempDir()
 	out, nearest := filepath.Join(dir, "out.onnx"), filepath.Join(dir, "nearest.onnx")
@@ -192,7 +193,8 @@ func heldOutInputs(t *testing.T) string {
 	}
 	scripts := filepath.Join(root, "internal", "dev", "bench")
 	script := slices.Concat(read(t, filepath.Join(scripts, "runtime.py")), read(t, filepath.Join(scripts, "realdata.py")))
-	cmd := exec.CommandContext(t.Context(), conform.Python(t), "-c", string(script), filepath.Join(conform.Shared(t), "fixtures"), folder, folder)
+	cmd := exec.CommandContext(t.Context(), conform.Python(t), "-c", string(script),
+		filepath.Join(conform.Shared(t), "fixtures"), folder, folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -253,7 +255,8 @@ func TestNoModelIsBelowRoundToNearest(t *testing.T) {
 			compare("random", seeds())
 			samples := filepath.Join(folder, label(path)+".test.npz")
 			if _, err := os.Stat(samples); err == nil {
-				onRecorded = append(onRecorded, compare("recorded", []job.Data{{Path: samples, Options: dataset.Options{Limit: draws}}})...)
+				onRecorded = append(onRecorded, compare("recorded",
+					[]job.Data{{Path: samples, Options: dataset.Options{Limit: draws}}})...)
 			}
 		})
 	}

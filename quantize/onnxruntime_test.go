@@ -18,10 +18,13 @@ var onnxRuntimePeers = []struct {
 	{nil, conform.DynamicOptions{PerChannel: true}, conform.Fixtures},
 	{[]string{"per-tensor"}, conform.DynamicOptions{}, conform.Fixtures},
 	{[]string{"asymmetric"}, conform.DynamicOptions{PerChannel: true, Asymmetric: true}, conform.Fixtures},
-	{[]string{"asymmetric", "weight-type=uint8"}, conform.DynamicOptions{PerChannel: true, WeightType: "uint8", Asymmetric: true}, conform.QuickModels},
-	{[]string{"asymmetric", "weight-type=uint8", "per-tensor"}, conform.DynamicOptions{WeightType: "uint8", Asymmetric: true}, conform.Fixtures},
+	{[]string{"asymmetric", "weight-type=uint8"},
+		conform.DynamicOptions{PerChannel: true, WeightType: "uint8", Asymmetric: true}, conform.QuickModels},
+	{[]string{"asymmetric", "weight-type=uint8", "per-tensor"},
+		conform.DynamicOptions{WeightType: "uint8", Asymmetric: true}, conform.Fixtures},
 	{[]string{"reduce-range"}, conform.DynamicOptions{PerChannel: true, ReduceRange: true}, conform.Fixtures},
-	{[]string{"embeddings", "per-tensor"}, conform.DynamicOptions{Ops: []string{"MatMul", "Gemm", "Gather"}}, conform.Fixtures},
+	{[]string{"embeddings", "per-tensor"}, conform.DynamicOptions{Ops: []string{"MatMul", "Gemm", "Gather"}},
+		conform.Fixtures},
 }
 
 // slack is how much lower our SQNR may be, in dB.

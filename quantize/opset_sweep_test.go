@@ -35,7 +35,8 @@ func settings() (all []setting) {
 		options [][]string
 	}{
 		{DynamicInt8{}.Method(), [][]string{nil, {"embeddings"}}},
-		{StaticInt8{}.Method(), [][]string{nil, {"per-tensor", "asymmetric"}, {"activation-type=int8"}, {"activation-type=uint16"}}},
+		{StaticInt8{}.Method(), [][]string{nil, {"per-tensor", "asymmetric"}, {"activation-type=int8"},
+			{"activation-type=uint16"}}},
 		{WeightInt8{}.Method(), append(options("block=32"), nil, []string{"asymmetric"})},
 		{WeightInt4{}.Method(), slices.Concat(options(), options("symmetric", "block=16"), [][]string{{"per-channel"}})},
 		{WeightInt2{}.Method(), slices.Concat(options(), options("symmetric"))},
@@ -78,8 +79,10 @@ func TestFormsAtEveryOpset(t *testing.T) {
 			ids := s.AddConst("ids", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64, Shape: []int64{4}}, Source: ir.Ints(0, 3, 99, 7)})
 			row := s.node("Gather", []*ir.Value{s.weight("table", 100, 50), ids})
 			h := s.node("MatMul", []*ir.Value{s.node("Add", []*ir.Value{s.input("x", 4, 50), row}), s.weight("w", 50, 96)})
-			s.output("y", s.node("Gemm", []*ir.Value{s.node("Relu", []*ir.Value{h}), s.weight("v", 96, 32), s.weight("bias", 32)}), 4, 32)
-			_, err := job.Run(t.Context(), job.Options{Input: s.save(), Output: "out.onnx", Steps: []pass.Options{v.step(t)}, Target: v.target(t), DryRun: true})
+			s.output("y", s.node("Gemm",
+				[]*ir.Value{s.node("Relu", []*ir.Value{h}), s.weight("v", 96, 32), s.weight("bias", 32)}), 4, 32)
+			_, err := job.Run(t.Context(), job.Options{Input: s.save(), Output: "out.onnx", Steps: []pass.Options{v.step(t)},
+				Target: v.target(t), DryRun: true})
 			if errors.As(err, new(*pass.OptionError)) {
 				t.Skip(err) // what the target cannot do, or a newer opset than it loads
 			}

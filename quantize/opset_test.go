@@ -13,8 +13,11 @@ func TestOldestOpsetsAreRaised(t *testing.T) {
 		variant
 		floor float64
 	}{
-		{dyn, 25}, {variant{StaticInt8{}.Method(), nil}, 20}, {weights, 25}, {variant{WeightInt8{}.Method(), []string{"block=32"}}, 25}, {variant{WeightInt4{}.Method(), nil}, 12}, {variant{WeightInt4{}.Method(), []string{"algo=gptq"}}, 12},
-		{variant{WeightInt2{}.Method(), nil}, 0}, {variant{Float16{}.Method(), nil}, 50}, {computing, 50}, {variant{Float8{}.Method(), nil}, 20},
+		{dyn, 25}, {variant{StaticInt8{}.Method(), nil}, 20}, {weights, 25},
+		{variant{WeightInt8{}.Method(), []string{"block=32"}}, 25}, {variant{WeightInt4{}.Method(), nil}, 12},
+		{variant{WeightInt4{}.Method(), []string{"algo=gptq"}}, 12},
+		{variant{WeightInt2{}.Method(), nil}, 0}, {variant{Float16{}.Method(), nil}, 50}, {computing, 50},
+		{variant{Float8{}.Method(), nil}, 20},
 	} {
 		s := newBuilder(t, 6)
 		h := s.node("Relu", []*ir.Value{s.node("MatMul", []*ir.Value{s.input("x", 4, 64), s.weight("w", 64, 96)})})

@@ -15,7 +15,8 @@ import (
 func TestModelsOfOtherTestSuites(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
-	variants := []variant{{DynamicInt8{}.Method(), []string{"embeddings"}}, {WeightInt8{}.Method(), nil}, int4, int2, {Float16{}.Method(), nil}}
+	variants := []variant{{DynamicInt8{}.Method(), []string{"embeddings"}}, {WeightInt8{}.Method(), nil}, int4, int2,
+		{Float16{}.Method(), nil}}
 	taken := 0
 	for i, path := range conform.ModelsBelow(t, filepath.Join(conform.Shared(t), "fixtures", "conformance", "small")) {
 		f, err := onnx.Open(path)

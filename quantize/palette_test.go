@@ -66,7 +66,8 @@ func TestPalettesInONNXRuntime(t *testing.T) {
 func palettized(t *testing.T, v variant, x []float32) []float32 {
 	t.Helper()
 	s := newBuilder(t, 13)
-	s.output("y", s.node("MatMul", []*ir.Value{s.input("x", 2, 64), s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{64, 96}, x))}), 2, 96)
+	s.output("y", s.node("MatMul",
+		[]*ir.Value{s.input("x", 2, 64), s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{64, 96}, x))}), 2, 96)
 	got, _ := written(t, v, s.save())
 	return got["w"]
 }
@@ -132,8 +133,10 @@ func TestPaletteImportance(t *testing.T) {
 			for i := range scale {
 				scale[i] = float32(math.Exp(s.random.NormFloat64() * 2))
 			}
-			scaled := s.node("Mul", []*ir.Value{s.input("x", 2, k), s.AddConst("scale", quanttest.TensorOf(ir.Float, []int64{k}, scale))})
-			s.output("y", s.node("MatMul", []*ir.Value{scaled, s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{k, n}, x))}), 2, n)
+			scaled := s.node("Mul", []*ir.Value{s.input("x", 2, k),
+				s.AddConst("scale", quanttest.TensorOf(ir.Float, []int64{k}, scale))})
+			s.output("y", s.node("MatMul", []*ir.Value{scaled, s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{k, n}, x))}),
+				2, n)
 			got, _ := written(t, variant{Palette{}.Method(), append([]string{"importance=" + importance}, options...)}, s.save())
 			for i, v := range got["w"] {
 				sum[importance] += math.Pow(float64(x[i]-v)*float64(scale[i/n]), 2)
@@ -154,7 +157,8 @@ func TestPaletteVectorErrors(t *testing.T) {
 		x[i] = float32(random.NormFloat64())
 		most = max(most, math.Abs(float64(x[i])))
 	}
-	for options, ratio := range map[string]float64{"vector=2 entries=256 block=16": 0.02, "vector=2 entries=256 block=0": 0.02, "vector=4 entries=256 block=0": 0.1} {
+	for options, ratio := range map[string]float64{"vector=2 entries=256 block=16": 0.02,
+		"vector=2 entries=256 block=0": 0.02, "vector=4 entries=256 block=0": 0.1} {
 		sum, squares := 0., 0.
 		for i, got := range palettized(t, variant{Palette{}.Method(), strings.Fields(options)}, x) {
 			e := math.Abs(float64(x[i] - got))

@@ -18,7 +18,8 @@ func restoredModel(t *testing.T, v variant, path, out, twin string) int {
 	eval := ir.NewEval(t.TempDir())
 	t.Cleanup(func() { eval.Close() })
 	work, dense := opened(t, path).Model, opened(t, path).Model
-	res, err := pass.Run(t.Context(), work, eval, pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)}, []pass.Options{v.step(t)})
+	res, err := pass.Run(t.Context(), work, eval, pass.Environment{Workers: 2, Precheck: true, Target: v.target(t)},
+		[]pass.Options{v.step(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,8 @@ func restoredModel(t *testing.T, v variant, path, out, twin string) int {
 		m    *ir.Model
 		path string
 	}{{work, out}, {dense, twin}} {
-		if _, err := onnx.Save(context.Background(), s.m, s.path, onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
+		if _, err := onnx.Save(context.Background(), s.m, s.path,
+			onnx.SaveOptions{Workers: 2, Memory: 64 << 20, Eval: eval}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +68,8 @@ func named(t *testing.T, m *ir.Model, scope, name string) *ir.Value {
 // precision.
 func TestWeightOnlyOutputsEqualTheRestoredModel(t *testing.T) {
 	w := conform.Start(t)
-	variants := []variant{{WeightInt8{}.Method(), nil}, {WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8"}}, {Float16{}.Method(), nil}}
+	variants := []variant{{WeightInt8{}.Method(), nil},
+		{WeightInt8{}.Method(), []string{"asymmetric", "weight-type=uint8"}}, {Float16{}.Method(), nil}}
 	for i, path := range append(conform.Fixtures(t), conform.QuickModels(t)...) {
 		for _, v := range conform.Sampled(i, variants) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) {

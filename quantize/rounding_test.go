@@ -13,7 +13,8 @@ import (
 
 // product quantizes the weight of a product, k rows of n columns with the given elements of a column, to 4 bits. It
 // returns the ledger row, the weight and the restored weight.
-func product(t *testing.T, k, n int64, element func(b *builder, i int) float32, options ...string) (row pass.Row, x, y []float32) {
+func product(t *testing.T, k, n int64, element func(b *builder, i int) float32,
+	options ...string) (row pass.Row, x, y []float32) {
 	t.Helper()
 	b, e := newBuilder(t, 21), ir.NewEval(t.TempDir())
 	defer e.Close()
@@ -25,7 +26,8 @@ func product(t *testing.T, k, n int64, element func(b *builder, i int) float32, 
 	}
 	w := b.AddConst("w", quanttest.TensorOf(ir.Float, []int64{k, n}, x))
 	b.output("y", b.node("MatMul", []*ir.Value{b.input("x", 4, k), w}), 4, n)
-	r, err := pass.Run(context.Background(), b.Model(), e, pass.Environment{Workers: 1}, []pass.Options{variant{WeightInt4{}.Method(), options}.step(t)})
+	r, err := pass.Run(context.Background(), b.Model(), e, pass.Environment{Workers: 1},
+		[]pass.Options{variant{WeightInt4{}.Method(), options}.step(t)})
 	if err != nil || len(r.Rows) != 1 || r.Rows[0].Restore == nil {
 		t.Fatalf("%d rows: %v", len(r.Rows), err)
 	}
@@ -59,7 +61,9 @@ func TestScalesAreChosenByOutputs(t *testing.T) {
 		"levels": {func(b *builder, i int) float32 { return float32(i%16) - 8 }, true},
 	} {
 		row, _, _ := product(t, 1024, 16, c.element, "per-channel")
-		if got := slices.ContainsFunc(row.Notes, func(r pass.Reason) bool { return r.Code == pass.NearestChosen }); got != c.nearest {
+		if got := slices.ContainsFunc(row.Notes, func(r pass.Reason) bool {
+			return r.Code == pass.NearestChosen
+		}); got != c.nearest {
 			t.Errorf("%s: round to nearest is chosen: %t", name, got)
 		}
 	}
@@ -101,7 +105,8 @@ func TestGPTQOfEachProduct(t *testing.T) {
 			x = b.node("Gemm", []*ir.Value{x, b.weight("g", 64, 64)}, ir.IntAttr("transA", 1))
 		}
 		b.output("y", b.node("MatMul", []*ir.Value{x, b.weight("w", 64, 48)}), 64, 48)
-		r, err := pass.Run(context.Background(), b.Model(), e, pass.Environment{Workers: 1}, []pass.Options{variant{WeightInt4{}.Method(), []string{"search=mse", "algo=" + algo}}.step(t)})
+		r, err := pass.Run(context.Background(), b.Model(), e, pass.Environment{Workers: 1},
+			[]pass.Options{variant{WeightInt4{}.Method(), []string{"search=mse", "algo=" + algo}}.step(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +117,8 @@ func TestGPTQOfEachProduct(t *testing.T) {
 		}
 		return all
 	}
-	if gptq, rtn := weights("gptq", false), weights("rtn", false); len(gptq) != 1 || len(rtn) != 1 || slices.Equal(gptq[0], rtn[0]) {
+	if gptq, rtn := weights("gptq", false), weights("rtn", false); len(gptq) != 1 || len(rtn) != 1 ||
+		slices.Equal(gptq[0], rtn[0]) {
 		t.Error("the only product is rounded to nearest")
 	}
 	gptq, rtn := weights("gptq", true), weights("rtn", true)

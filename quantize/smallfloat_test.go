@@ -16,7 +16,8 @@ import (
 func TestSmallFloatOutputs(t *testing.T) {
 	many(t)
 	w := conform.Start(t)
-	variants := []variant{{Float8{}.Method(), nil}, {Float8{}.Method(), []string{"type=e5m2"}}, {Float8{}.Method(), []string{"per-tensor"}}, {BFloat16{}.Method(), nil}}
+	variants := []variant{{Float8{}.Method(), nil}, {Float8{}.Method(), []string{"type=e5m2"}},
+		{Float8{}.Method(), []string{"per-tensor"}}, {BFloat16{}.Method(), nil}}
 	for i, path := range conform.Fixtures(t) {
 		for _, v := range conform.Sampled(i, variants) {
 			t.Run(v.String()+" "+label(path), func(t *testing.T) { equivalent(t, w, v, path, 10) })
@@ -38,7 +39,8 @@ func restored(t *testing.T, v variant, x []float32) []float32 {
 	t.Helper()
 	s := newBuilder(t, 17)
 	in := s.input("x", 4, 70)
-	s.output("y", s.node("MatMul", []*ir.Value{in, s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{70, 48}, x))}), 4, 48)
+	s.output("y", s.node("MatMul", []*ir.Value{in, s.AddConst("w", quanttest.TensorOf(ir.Float, []int64{70, 48}, x))}), 4,
+		48)
 	dir := t.TempDir()
 	if n := restoredModel(t, v, s.save(), filepath.Join(dir, "out.onnx"), filepath.Join(dir, "twin.onnx")); n != 1 {
 		t.Fatalf("%s: %d weights were changed, want 1", v, n)
@@ -146,9 +148,11 @@ func TestFloat8ScalesFollowProducts(t *testing.T) {
 	}{
 		"MatMul":            {[]int64{3, 512}, []int64{512, 640}, multiply, "changed cast-product"},
 		"MatMul of a batch": {[]int64{2, 3, 512}, []int64{512, 640}, multiply, "changed cast-product"},
-		"Gemm":              {[]int64{3, 512}, []int64{512, 640}, gemm(ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2)), "changed cast-product"},
-		"Gemm, transposed":  {[]int64{512, 3}, []int64{640, 512}, gemm(ir.IntAttr("transA", 1), ir.IntAttr("transB", 1)), "changed cast-product"},
-		"short sums":        {[]int64{3, 128}, []int64{128, 640}, multiply, "changed cast-mul"},
+		"Gemm": {[]int64{3, 512}, []int64{512, 640}, gemm(ir.FloatAttr("alpha", 0.5), ir.FloatAttr("beta", 2)),
+			"changed cast-product"},
+		"Gemm, transposed": {[]int64{512, 3}, []int64{640, 512}, gemm(ir.IntAttr("transA", 1), ir.IntAttr("transB", 1)),
+			"changed cast-product"},
+		"short sums": {[]int64{3, 128}, []int64{128, 640}, multiply, "changed cast-mul"},
 		"behind a Transpose": {[]int64{3, 512}, []int64{640, 512}, func(s *builder, x, w *ir.Value) *ir.Value {
 			return multiply(s, x, s.node("Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0)))
 		}, "changed cast-mul"},

@@ -45,7 +45,8 @@ func (o Smooth) Check() error {
 
 // Run implements pass.Options.
 func (o Smooth) Run(ctx context.Context, step *pass.Step) error {
-	s, d := smoothing.Options{Alpha: 0.5, Search: o.Alpha == "auto", Insert: !o.NoInsertMul}, calibrate.NewData(o.Calibration, true)
+	s, d := smoothing.Options{Alpha: 0.5, Search: o.Alpha == "auto", Insert: !o.NoInsertMul},
+		calibrate.NewData(o.Calibration, true)
 	if !s.Search {
 		s.Alpha, _ = strconv.ParseFloat(string(o.Alpha), 64) // Check has parsed it
 	}

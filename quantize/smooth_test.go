@@ -54,7 +54,8 @@ func TestFactorsAreFolded(t *testing.T) {
 			return s.node("RMSNormalization", []*ir.Value{x, s.uneven("gain", 0, 8)})
 		}, 0},
 		{"written out", func(s *builder, x *ir.Value) *ir.Value {
-			return s.node("Add", []*ir.Value{s.weight("shift", 8), s.node("Mul", []*ir.Value{s.node("Tanh", []*ir.Value{x}), s.uneven("gain", 0, 1, 1, 8)})})
+			return s.node("Add", []*ir.Value{s.weight("shift", 8),
+				s.node("Mul", []*ir.Value{s.node("Tanh", []*ir.Value{x}), s.uneven("gain", 0, 1, 1, 8)})})
 		}, 1},
 		{"gain alone", func(s *builder, x *ir.Value) *ir.Value {
 			return s.node("Mul", []*ir.Value{s.uneven("gain", 0, 8), s.node("Tanh", []*ir.Value{x})})

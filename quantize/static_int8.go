@@ -73,13 +73,15 @@ func (o StaticInt8) Requires() []pass.Requirement {
 	if !strings.HasSuffix(o.ActivationType, "int16") {
 		return nil
 	}
-	return []pass.Requirement{{Capability: pass.Activations16, Option: "--activation-type " + o.ActivationType, Nearest: "--activation-type uint8"}}
+	return []pass.Requirement{{Capability: pass.Activations16, Option: "--activation-type " + o.ActivationType,
+		Nearest: "--activation-type uint8"}}
 }
 
 // Run implements pass.Options.
 func (o StaticInt8) Run(ctx context.Context, s *pass.Step) error {
 	q := &qdq.Quantizer{
-		Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange), Activations: qdq.ActivationTypeOf(o.ActivationType), FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
+		Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange), Activations: qdq.ActivationTypeOf(o.ActivationType),
+		FloatBias: o.FloatBias, NoBiasCorrection: o.NoBiasCorrection,
 		LoadRanges: o.Ranges, SaveRanges: o.SaveRanges, Observer: *o.observer(), Data: calibrate.NewData(o.Calibration, true),
 	}
 	q.Activations.Symmetric = o.ActivationSymmetric

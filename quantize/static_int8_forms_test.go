@@ -17,7 +17,8 @@ func (s *builder) static(options ...string) (rows []pass.Row, ops map[string]int
 	s.t.Helper()
 	e := ir.NewEval(s.t.TempDir())
 	defer e.Close()
-	r, err := pass.Run(context.Background(), s.Model(), e, pass.Environment{Workers: 1}, []pass.Options{variant{StaticInt8{}.Method(), options}.step(s.t)})
+	r, err := pass.Run(context.Background(), s.Model(), e, pass.Environment{Workers: 1},
+		[]pass.Options{variant{StaticInt8{}.Method(), options}.step(s.t)})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -38,7 +39,8 @@ func TestClipsWithinTheQuantizedRange(t *testing.T) {
 		s := newBuilder(t, 17)
 		x := s.node("Conv", []*ir.Value{s.input("x", 1, 4, 6, 6), s.weight("w", 8, 4, 3, 3)})
 		bound := func(x float32) *ir.Value {
-			return s.node("Identity", []*ir.Value{s.AddConst("bound", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(x)})})
+			return s.node("Identity",
+				[]*ir.Value{s.AddConst("bound", &ir.Tensor{Spec: ir.Spec{DType: ir.Float}, Source: ir.Floats(x)})})
 		}
 		x = s.node("Clip", []*ir.Value{x, bound(c.lo), bound(c.hi)})
 		s.output("y", s.node("Conv", []*ir.Value{x, s.weight("w", 8, 8, 3, 3)}), 1, 8, 2, 2)
@@ -77,7 +79,8 @@ func TestSavedRangesThatLeaveNoLayer(t *testing.T) {
 		return ops
 	}
 	ranges := filepath.Join(t.TempDir(), "ranges.json")
-	if a, b := static("activation-sqnr=200", "save-ranges="+ranges), static("ranges="+ranges); a["QuantizeLinear"] > 0 || !maps.Equal(a, b) {
+	if a, b := static("activation-sqnr=200", "save-ranges="+ranges), static("ranges="+ranges); a["QuantizeLinear"] > 0 ||
+		!maps.Equal(a, b) {
 		t.Errorf("operators %v, with the saved ranges %v", a, b)
 	}
 }
@@ -103,7 +106,8 @@ func TestBiasesBehindViews(t *testing.T) {
 		x = s.node("Conv", []*ir.Value{x, s.weight("w", 8, 8, 3, 3), through(shared)})
 		x = s.node("Flatten", []*ir.Value{x})
 		x = s.node("Gemm", []*ir.Value{x, s.weight("w", 32, 16), through(s.weight("c", 16))})
-		s.output("y", s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 16, 10)}), through(s.weight("d", 10))}), 1, 10)
+		s.output("y", s.node("Add",
+			[]*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 16, 10)}), through(s.weight("d", 10))}), 1, 10)
 		r := s.apply(variant{StaticInt8{}.Method(), []string{"activation-sqnr=0", "no-bias-correction"}}, 15)
 		for _, row := range r.Report.Ledger {
 			if row.Form != "qdq" && slices.Contains([]string{"w", "w1", "w2", "w3", "shared", "c", "d"}, row.Tensor) {

@@ -94,7 +94,8 @@ func (r *comparison) agrees(t *testing.T, w *conform.Worker) {
 		return
 	}
 	f := opened(t, r.out)
-	set, err := dataset.Open(filepath.Join(filepath.Dir(r.path), "test_data_set_0"), dataset.Inputs(f.Model.Graph), dataset.Outputs(f.Model.Graph), dataset.Options{Limit: 1})
+	set, err := dataset.Open(filepath.Join(filepath.Dir(r.path), "test_data_set_0"), dataset.Inputs(f.Model.Graph),
+		dataset.Outputs(f.Model.Graph), dataset.Options{Limit: 1})
 	if err != nil {
 		return // recorded for other inputs
 	}
@@ -148,9 +149,12 @@ func TestStaticFormsFuse(t *testing.T) {
 		want    map[string]int
 		none    []string
 	}{
-		{[]string{"activation-sqnr=0"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3}, []string{"Conv", "Gemm", "MatMul", "com.microsoft.FusedConv", blockedConv}},
-		{[]string{"activation-sqnr=0", "float-bias"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3}, []string{"Conv", "Gemm", blockedConv}},
-		{[]string{"activation-sqnr=0", "activation-type=int8"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3}, []string{"Conv", "Gemm", blockedConv}},
+		{[]string{"activation-sqnr=0"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3},
+			[]string{"Conv", "Gemm", "MatMul", "com.microsoft.FusedConv", blockedConv}},
+		{[]string{"activation-sqnr=0", "float-bias"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3},
+			[]string{"Conv", "Gemm", blockedConv}},
+		{[]string{"activation-sqnr=0", "activation-type=int8"}, "cnn", map[string]int{"com.microsoft.QLinearConv": 3},
+			[]string{"Conv", "Gemm", blockedConv}},
 		{[]string{"activation-sqnr=0"}, "mlp", map[string]int{}, []string{"MatMul", "Gemm", "com.microsoft.FusedMatMul"}},
 		{[]string{"activation-sqnr=0"}, "opset7", map[string]int{}, []string{"MatMul", "Gemm", "Conv"}},
 	} {
@@ -172,7 +176,8 @@ func TestStaticFormsFuse(t *testing.T) {
 func TestSavedRanges(t *testing.T) {
 	dir := t.TempDir()
 	ranges, a, b := filepath.Join(dir, "r.json"), filepath.Join(dir, "a.onnx"), filepath.Join(dir, "b.onnx")
-	variant{StaticInt8{}.Method(), []string{"save-ranges=" + ranges, "data=" + filepath.Join("..", "fixtures", "digits_train.npz"), "calibrate=16"}}.apply(t, fixture("cnn"), a)
+	variant{StaticInt8{}.Method(), []string{"save-ranges=" + ranges, "data=" + filepath.Join(
+		"..", "fixtures", "digits_train.npz"), "calibrate=16"}}.apply(t, fixture("cnn"), a)
 	variant{StaticInt8{}.Method(), []string{"ranges=" + ranges}}.apply(t, fixture("cnn"), b)
 	if !bytes.Equal(payloads(t, a), payloads(t, b)) {
 		t.Error("weights, biases or scales differ")
@@ -222,12 +227,16 @@ func TestStaticProductsAreIntegers(t *testing.T) {
 	s := newBuilder(t, 13)
 	x := s.input("x", 3, 64)
 	for range 2 {
-		x = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 64)}), s.weight("b", 64)})})
+		x = s.node("Relu", []*ir.Value{s.node("Add",
+			[]*ir.Value{s.node("MatMul", []*ir.Value{x, s.weight("w", 64, 64)}), s.weight("b", 64)})})
 	}
 	s.output("y", s.node("Gemm", []*ir.Value{x, s.weight("w", 64, 64), s.weight("b", 64)}), 3, 64)
-	s.output("z", s.node("Sigmoid", []*ir.Value{s.node("Gemm", []*ir.Value{x, s.weight("w", 64, 64), s.weight("b", 64)})}), 3, 64)
-	ops, err := conform.Start(t).OptimizedOps(s.apply(variant{StaticInt8{}.Method(), []string{"activation-sqnr=0"}}, 20).out, conform.Options{})
-	want := map[string]int{"QuantizeLinear": 1, "com.microsoft.QGemm": 3, "com.microsoft.MatMulIntegerToFloat": 1, "Sum": 1, "Sigmoid": 1}
+	s.output("z", s.node("Sigmoid", []*ir.Value{s.node("Gemm", []*ir.Value{x, s.weight("w", 64, 64), s.weight("b", 64)})}),
+		3, 64)
+	ops, err := conform.Start(t).OptimizedOps(s.apply(
+		variant{StaticInt8{}.Method(), []string{"activation-sqnr=0"}}, 20).out, conform.Options{})
+	want := map[string]int{"QuantizeLinear": 1, "com.microsoft.QGemm": 3, "com.microsoft.MatMulIntegerToFloat": 1,
+		"Sum": 1, "Sigmoid": 1}
 	if err != nil || !maps.Equal(ops, want) {
 		t.Errorf("%v, %v", ops, err)
 	}

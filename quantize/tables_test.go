@@ -37,7 +37,9 @@ func lookupModel(t *testing.T, elem ir.DType, shape ...int64) lookupSketch {
 	for i, to := range []ir.DType{ir.Int64, ir.Int32} {
 		for rank, axes := range [][]int64{{1}, {6}, {2, 3}, {3, 2, 1}} {
 			row := s.node("Mul", []*ir.Value{x, s.floats(nil, float32(shape[0])/3.5)})
-			ids := s.node("Reshape", []*ir.Value{s.node("Clip", []*ir.Value{row, s.floats(nil, float32(-shape[0])), s.floats(nil, float32(shape[0]-1))}), s.ints(-1)})
+			ids := s.node("Reshape",
+				[]*ir.Value{s.node("Clip", []*ir.Value{row, s.floats(nil, float32(-shape[0])), s.floats(nil, float32(shape[0]-1))}),
+					s.ints(-1)})
 			if rank == 0 {
 				ids = s.node("Slice", []*ir.Value{ids, s.ints(0), s.ints(1)})
 			}
@@ -61,7 +63,8 @@ func lookupModel(t *testing.T, elem ir.DType, shape ...int64) lookupSketch {
 func TestLookupsEqualTheRestoredTable(t *testing.T) {
 	w := conform.Start(t)
 	for i, v := range tableVariants {
-		for _, shape := range conform.Part(i, 2, [][]int64{{96, 64}, {65, 60}, {51, 37}, {129, 300}, {20, 5, 24}, {96, 100}}) {
+		for _, shape := range conform.Part(i, 2,
+			[][]int64{{96, 64}, {65, 60}, {51, 37}, {129, 300}, {20, 5, 24}, {96, 100}}) {
 			for _, elem := range []ir.DType{ir.Float, ir.Float16} {
 				half := v.method == Float16{}.Method() || v.method == BFloat16{}.Method()
 				if elem != ir.Float && (half || shape[0] != 65) {
@@ -105,7 +108,9 @@ func expands(t *testing.T, path string, elems int64) bool {
 	t.Helper()
 	constant, shapes := map[*ir.Value]bool{}, opset.NewShapes()
 	for n := range opened(t, path).Model.Graph.Nodes() {
-		if len(n.Inputs()) == 0 || slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v.Const == nil && !constant[v] }) {
+		if len(n.Inputs()) == 0 || slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool {
+			return v.Const == nil && !constant[v]
+		}) {
 			continue
 		}
 		v := n.Outputs[0]
@@ -127,7 +132,8 @@ func expands(t *testing.T, path string, elems int64) bool {
 
 // A table that Gather also looks up along another axis, or that something else reads, is expanded for these.
 func TestLookupsNextToOtherConsumers(t *testing.T) {
-	for _, v := range []variant{{Palette{}.Method(), nil}, {Palette{}.Method(), []string{"entries=64"}}, {Float8{}.Method(), nil}, {Float16{}.Method(), nil}} {
+	for _, v := range []variant{{Palette{}.Method(), nil}, {Palette{}.Method(), []string{"entries=64"}},
+		{Float8{}.Method(), nil}, {Float16{}.Method(), nil}} {
 		for _, other := range []string{"Gather", "MatMul", "equal"} {
 			s := lookupModel(t, ir.Float, 96, 64)
 			table := s.Consts()[0]
@@ -164,17 +170,20 @@ func TestLookupsNextToOtherConsumers(t *testing.T) {
 
 // Rows are looked up in branches, too, and the constants of a table stay outside.
 func TestLookupsInABranch(t *testing.T) {
-	for _, v := range []variant{{Palette{}.Method(), nil}, {Palette{}.Method(), []string{"block=3", "entries=256"}}, {Float8{}.Method(), nil}, {BFloat16{}.Method(), nil}} {
+	for _, v := range []variant{{Palette{}.Method(), nil}, {Palette{}.Method(), []string{"block=3", "entries=256"}},
+		{Float8{}.Method(), nil}, {BFloat16{}.Method(), nil}} {
 		s := lookupModel(t, ir.Float, 96, 60)
 		table := s.Consts()[0]
-		positive := s.node("Greater", []*ir.Value{s.node("ReduceMax", []*ir.Value{s.ids}, ir.IntAttr("keepdims", 0)), s.AddConst("zero", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64}, Source: ir.Ints(0)})})
+		positive := s.node("Greater", []*ir.Value{s.node("ReduceMax", []*ir.Value{s.ids}, ir.IntAttr("keepdims", 0)),
+			s.AddConst("zero", &ir.Tensor{Spec: ir.Spec{DType: ir.Int64}, Source: ir.Ints(0)})})
 		y := s.node("If", []*ir.Value{positive})
 		for i, name := range []string{"then_branch", "else_branch"} {
 			g := ir.NewSubgraph(s.Graph, y.Producer())
 			g.Name = name
 			y.Producer().SetAttr(&ir.Attr{Name: name, Type: ir.AttrGraph, Graph: g})
 			b := s.in(g)
-			b.output(fmt.Sprint("b", i), b.node([]string{"Neg", "Relu"}[i], []*ir.Value{b.node("Gather", []*ir.Value{table, s.ids})}), 1, 60)
+			b.output(fmt.Sprint("b", i), b.node([]string{"Neg", "Relu"}[i],
+				[]*ir.Value{b.node("Gather", []*ir.Value{table, s.ids})}), 1, 60)
 		}
 		s.output("y", y, 1, 60)
 		out, twin := filepath.Join(t.TempDir(), "out.onnx"), filepath.Join(t.TempDir(), "twin.onnx")

@@ -21,9 +21,12 @@ const (
 // CPUs are the kinds of CPUs that models are prepared for; the last one is any of them. weight-int8 has no choice:
 // per-channel scales suit all of them.
 var CPUs = []pass.Target{
-	{Name: "cpu-avx2", CPU: "x86 with AVX2 or AVX-512, without VNNI", Choices: choices("uint8", saturates, "uint8", unsignedIn, wholeBlocks)},
-	{Name: "cpu-vnni", CPU: "x86 with AVX-VNNI or AVX-512 VNNI", Choices: choices("int8", dotProducts, "uint8", unsignedIn, wholeBlocks)},
-	{Name: "arm64", CPU: "64-bit ARM with dot products", Choices: choices("int8", signedDots, "int8", signedBoth, packedFours)},
+	{Name: "cpu-avx2", CPU: "x86 with AVX2 or AVX-512, without VNNI",
+		Choices: choices("uint8", saturates, "uint8", unsignedIn, wholeBlocks)},
+	{Name: "cpu-vnni", CPU: "x86 with AVX-VNNI or AVX-512 VNNI",
+		Choices: choices("int8", dotProducts, "uint8", unsignedIn, wholeBlocks)},
+	{Name: "arm64", CPU: "64-bit ARM with dot products",
+		Choices: choices("int8", signedDots, "int8", signedBoth, packedFours)},
 	{Name: "any", CPU: "any CPU", Choices: choices("uint8", everywhere, "uint8", unsignedIn, wholeBlocks)},
 }
 

@@ -11,7 +11,8 @@ import (
 
 // Every choice of every target is a valid value of the method's option, and has a reason.
 func TestTargetsChooseValidOptions(t *testing.T) {
-	methods := []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method(), WeightInt8{}.Method(), WeightInt4{}.Method(), WeightInt2{}.Method()}
+	methods := []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method(), WeightInt8{}.Method(), WeightInt4{}.Method(),
+		WeightInt2{}.Method()}
 	for _, target := range CPUs {
 		var steps []pass.Options
 		for _, m := range methods {
@@ -37,8 +38,10 @@ func TestTargetsChooseValidOptions(t *testing.T) {
 func TestTargetsDecideTypes(t *testing.T) {
 	w := conform.Start(t)
 	for _, target := range CPUs {
-		weights := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Int8, "arm64": ir.Int8, "any": ir.Uint8}[target.Name]
-		activations := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Uint8, "arm64": ir.Int8, "any": ir.Uint8}[target.Name]
+		weights := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Int8, "arm64": ir.Int8,
+			"any": ir.Uint8}[target.Name]
+		activations := map[string]ir.DType{"cpu-avx2": ir.Uint8, "cpu-vnni": ir.Uint8, "arm64": ir.Int8,
+			"any": ir.Uint8}[target.Name]
 		for _, method := range []*pass.Method{DynamicInt8{}.Method(), StaticInt8{}.Method()} {
 			var options []string
 			step := variant{method: method}.step(t)
@@ -73,9 +76,11 @@ func checkTypes(t *testing.T, what string, n *ir.Node, weights, activations ir.D
 	switch c := n.Input(1); {
 	case n.Op.Is("MatMulInteger") && c.Const != nil && c.Const.DType != weights:
 		t.Errorf("%s: %s has weights of %s, want %s", what, n.Label(), c.Const.DType, weights)
-	case n.Op.Is("DequantizeLinear") && n.Input(0).Const != nil && len(n.Input(0).Const.Shape) > 1 && n.Input(0).Const.DType != weights:
+	case n.Op.Is("DequantizeLinear") && n.Input(0).Const != nil && len(n.Input(0).Const.Shape) > 1 &&
+		n.Input(0).Const.DType != weights:
 		t.Errorf("%s: %s has weights of %s, want %s", what, n.Label(), n.Input(0).Const.DType, weights)
-	case n.Op.Is("QuantizeLinear") && n.Input(2) != nil && n.Input(2).Const != nil && n.Input(2).Const.DType != activations:
+	case n.Op.Is("QuantizeLinear") && n.Input(2) != nil && n.Input(2).Const != nil &&
+		n.Input(2).Const.DType != activations:
 		t.Errorf("%s: %s makes %s, want %s", what, n.Label(), n.Input(2).Const.DType, activations)
 	}
 }

@@ -16,7 +16,8 @@ import (
 func tiedModel(t *testing.T, width int64, transposed bool) *builder {
 	s := newBuilder(t, 21)
 	factor := s.AddConst("factor", quanttest.TensorOf(ir.Float, nil, []float32{20}))
-	ids := s.node("Cast", []*ir.Value{s.node("Abs", []*ir.Value{s.node("Mul", []*ir.Value{s.input("x", 2, 3), factor})})}, ir.IntAttr("to", int64(ir.Int64)))
+	ids := s.node("Cast", []*ir.Value{s.node("Abs", []*ir.Value{s.node("Mul", []*ir.Value{s.input("x", 2, 3), factor})})},
+		ir.IntAttr("to", int64(ir.Int64)))
 	turn := func(v *ir.Value) *ir.Value { return s.node("Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 1, 0)) }
 	var table, head *ir.Value
 	if transposed {
@@ -71,7 +72,8 @@ func TestTiedEmbeddings(t *testing.T) {
 		{variant{Float8{}.Method(), nil}, "cast-mul"},
 		{variant{Float16{}.Method(), nil}, "cast-float16"},
 	} {
-		for _, tied := range conform.Part(i, 3, []tie{{128, false}, {96, false}, {72, true}, {96, true}, {72, false}, {128, true}}) {
+		for _, tied := range conform.Part(i, 3,
+			[]tie{{128, false}, {96, false}, {72, true}, {96, true}, {72, false}, {128, true}}) {
 			t.Run(fmt.Sprint(c.variant, " ", tied.width, " ", tied.transposed), func(t *testing.T) {
 				form := c.form
 				if form == "dequantize-linear" && c.method == int4.method && tied.width == 72 {

@@ -75,7 +75,8 @@ func (o WeightInt8) Requires() []pass.Requirement { return o.blockwise().require
 // Run implements pass.Options.
 func (o WeightInt8) Run(ctx context.Context, s *pass.Step) error {
 	blocks := o.blockwise()
-	q := &weightonly.Quantizer{Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange), Bias: blocks.correction(o.Calibration)}
+	q := &weightonly.Quantizer{Spec: pass.SharedOf[int8Weights](o).spec(o.ReduceRange),
+		Bias: blocks.correction(o.Calibration)}
 	if blocks.given() {
 		q.Blocks = blocks.options(8, o.WeightType, !o.Asymmetric, o.Calibration)
 	}

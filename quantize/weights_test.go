@@ -151,7 +151,8 @@ func TestScopes(t *testing.T) {
 	})
 	s.output("y", y, 3, 48)
 	for _, v := range all {
-		s.apply(v, 22).expect(map[string]string{"outer": "changed", "turned": "changed", "then": "changed", "inner_else": "changed"})
+		s.apply(v, 22).expect(map[string]string{"outer": "changed", "turned": "changed", "then": "changed",
+			"inner_else": "changed"})
 	}
 }
 
@@ -245,7 +246,8 @@ func TestLayersOfSingleOperators(t *testing.T) {
 	s := newBuilder(t, 13)
 	y := s.input("x", 3, 64)
 	for range 3 {
-		y = s.node("Relu", []*ir.Value{s.node("Add", []*ir.Value{s.node("MatMul", []*ir.Value{y, s.weight("w", 64, 64)}), s.weight("b", 64)})})
+		y = s.node("Relu", []*ir.Value{s.node("Add",
+			[]*ir.Value{s.node("MatMul", []*ir.Value{y, s.weight("w", 64, 64)}), s.weight("b", 64)})})
 	}
 	s.output("y", y, 3, 64)
 	ops, err := conform.Start(t).OptimizedOps(s.apply(weights.on("ort"), 25).out, conform.Options{})

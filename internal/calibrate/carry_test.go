@@ -25,7 +25,8 @@ func TestCarriedOutputs(t *testing.T) {
 	y.Type = g.Inputs[0].Type
 	g.AddOutput(y)
 	path := filepath.Join(t.TempDir(), "x.npy")
-	if err := os.WriteFile(path, append(dataset.NPYHeader("<f4", []int64{5, 1}), ir.ArrayOf([]float32{1, 2, 3, 4, 5}, 5).Data...), 0o644); err != nil {
+	if err := os.WriteFile(path, append(dataset.NPYHeader("<f4", []int64{5, 1}),
+		ir.ArrayOf([]float32{1, 2, 3, 4, 5}, 5).Data...), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	d := calibrate.Data{}

@@ -157,7 +157,8 @@ func (d *Data) set(s *pass.Step, m *ir.Model) (*dataset.Set, error) {
 
 // batches yields the batches of order without padding, each with the index of its first sample in the data. Where
 // outputs are inputs of the next run, m is run for them. With reuse a batch is valid until the next one.
-func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *dataset.Set, reuse bool) iter.Seq2[*dataset.Batch, error] {
+func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *dataset.Set,
+	reuse bool) iter.Seq2[*dataset.Batch, error] {
 	return func(yield func(*dataset.Batch, error) bool) {
 		order := d.order(set)
 		carried, err := newCarried(ctx, step, m, set)

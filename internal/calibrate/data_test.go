@@ -62,7 +62,8 @@ func TestObservedValuesDoNotDependOnWorkers(t *testing.T) {
 		if len(want) == 0 || len(want)%8 != 0 {
 			t.Errorf("%s: %d visits in 8 runs", model, len(want))
 		}
-		for _, s := range []*pass.Step{{Env: pass.Environment{Workers: 3}}, {Env: pass.Environment{Workers: 2, Limits: memory.Limits{Weights: 64 << 10}}}} {
+		for _, s := range []*pass.Step{{Env: pass.Environment{Workers: 3}},
+			{Env: pass.Environment{Workers: 2, Limits: memory.Limits{Weights: 64 << 10}}}} {
 			got, err := observe(t.Context(), t, s, model)
 			if err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: values differ with %d workers in %d bytes: %v", model, s.Env.Workers, s.Env.Limits.Weights, err)
@@ -73,11 +74,13 @@ func TestObservedValuesDoNotDependOnWorkers(t *testing.T) {
 
 // Samples are spread over the data, not taken from its start.
 func TestSamplesAreSpread(t *testing.T) {
-	all, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "0", "--limit", "40")
+	all, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "0",
+		"--limit", "40")
 	if err != nil {
 		t.Fatal(err)
 	}
-	some, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate", "4", "--limit", "40")
+	some, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", fixture("digits_test.npz"), "--calibrate",
+		"4", "--limit", "40")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,18 +105,22 @@ func TestBadDataIsAnError(t *testing.T) {
 	npy(t, wrong, []int64{2, 7}, func([]float32) {})
 	inf := filepath.Join(t.TempDir(), "inf.npy")
 	npy(t, inf, []int64{2, 1, 20, 20}, func(x []float32) { x[3] = float32(math.Inf(-1)) })
-	for path, want := range map[string]string{nan: "nan.npy: sample 1: input \"input\" holds NaN", inf: "inf.npy: sample 0: input \"input\" holds infinities", none: "0 samples", wrong: "wrong.npy", filepath.Join(t.TempDir(), "gone.npy"): "gone.npy"} {
+	for path, want := range map[string]string{nan: "nan.npy: sample 1: input \"input\" holds NaN",
+		inf: "inf.npy: sample 0: input \"input\" holds infinities", none: "0 samples", wrong: "wrong.npy",
+		filepath.Join(t.TempDir(), "gone.npy"): "gone.npy"} {
 		_, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want one line with %q", filepath.Base(path), err, want)
 		}
 	}
-	if _, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil || !strings.Contains(err.Error(), "--calibrate -1") {
+	if _, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil ||
+		!strings.Contains(err.Error(), "--calibrate -1") {
 		t.Errorf("a negative number of samples: %v", err)
 	}
 	last := filepath.Join(t.TempDir(), "last.npy")
 	npy(t, last, []int64{40, 1, 20, 20}, func(x []float32) { x[30*400] = float32(math.Inf(1)) })
-	if _, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", last, "--calibrate", "4"); err == nil || !strings.Contains(err.Error(), "sample 30") {
+	if _, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", last, "--calibrate", "4"); err == nil ||
+		!strings.Contains(err.Error(), "sample 30") {
 		t.Errorf("sample 30 of 40, of which four are used: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -126,7 +133,8 @@ func TestBadDataIsAnError(t *testing.T) {
 // npy writes an array of zeros modified by change.
 func npy(t *testing.T, path string, shape []int64, change func([]float32)) {
 	t.Helper()
-	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ","), "[]"))
+	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }",
+		strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ","), "[]"))
 	head += strings.Repeat(" ", 128-10-len(head)-1) + "\n"
 	x := make([]float32, (ir.Spec{Shape: shape}).Elems())
 	change(x)

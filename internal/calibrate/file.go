@@ -23,9 +23,10 @@ type Summary struct {
 
 // A File holds summaries by value name, as JSON.
 type File struct {
-	Version int                `json:"version"`
-	SQNR    float64            `json:"activation_sqnr"` // minimum SQNR in dB of a quantized value; values below it stay in float
-	Values  map[string]Summary `json:"values"`
+	Version int `json:"version"`
+	// Minimum SQNR in dB of a quantized value; values below it stay in float.
+	SQNR   float64            `json:"activation_sqnr"`
+	Values map[string]Summary `json:"values"`
 }
 
 // version is the version of the file format.

@@ -14,7 +14,8 @@ import (
 func unpadded(g *ir.Graph, in map[string]*ir.Array) map[string]*ir.Array {
 	for _, mask := range g.Inputs {
 		a := in[mask.Name]
-		if a == nil || a.Kind != ir.Dense || a.DType == ir.String || len(a.Shape) != 2 || !strings.Contains(mask.Name, "mask") {
+		if a == nil || a.Kind != ir.Dense || a.DType == ir.String || len(a.Shape) != 2 ||
+			!strings.Contains(mask.Name, "mask") {
 			continue
 		}
 		name, size := axisName(mask, 1), a.Shape[1]

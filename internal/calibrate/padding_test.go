@@ -17,7 +17,8 @@ func texts(dt ir.DType, mask ...int64) (*ir.Graph, map[string]*ir.Array) {
 		}
 		return t
 	}
-	for name, t := range map[string]*ir.Type{"ids": axes("batch", "seq"), "attention_mask": axes("batch", "seq"), "states": axes("batch", "units", "seq"), "more": axes("batch", "units")} {
+	for name, t := range map[string]*ir.Type{"ids": axes("batch", "seq"), "attention_mask": axes("batch", "seq"),
+		"states": axes("batch", "units", "seq"), "more": axes("batch", "units")} {
 		v := g.NewValue(name)
 		v.Type = t
 		g.Inputs = append(g.Inputs, v)
@@ -27,7 +28,8 @@ func texts(dt ir.DType, mask ...int64) (*ir.Graph, map[string]*ir.Array) {
 		m.Data[int64(i)*m.Bytes()/8] = byte(x)
 	}
 	return g, map[string]*ir.Array{"attention_mask": m, "ids": ir.ArrayOf([]int64{0, 1, 2, 3, 4, 5, 6, 7}, 2, 4),
-		"states": ir.ArrayOf([]float32{0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}, 2, 2, 4), "more": ir.ArrayOf([]float32{1, 2}, 2, 1)}
+		"states": ir.ArrayOf([]float32{0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}, 2, 2, 4),
+		"more":   ir.ArrayOf([]float32{1, 2}, 2, 1)}
 }
 
 // Positions that the mask excludes at the end of all rows are cut off every input with the mask's axis.
@@ -35,7 +37,8 @@ func TestPaddingIsCutOff(t *testing.T) {
 	for _, dt := range []ir.DType{ir.Int64, ir.Int32, ir.Bool, ir.Float} {
 		g, in := texts(dt, 1, 0, 0, 0, 1, 1, 0, 0)
 		out := unpadded(g, in)
-		if got := ir.View[int64](out["ids"]); !slices.Equal(got, []int64{0, 1, 4, 5}) || !slices.Equal(out["ids"].Shape, []int64{2, 2}) {
+		if got := ir.View[int64](out["ids"]); !slices.Equal(got, []int64{0, 1, 4, 5}) ||
+			!slices.Equal(out["ids"].Shape, []int64{2, 2}) {
 			t.Errorf("%s: ids %v of shape %v", dt, got, out["ids"].Shape)
 		}
 		if got := ir.View[float32](out["states"]); !slices.Equal(got, []float32{0, 1, 10, 11, 20, 21, 30, 31}) {

@@ -148,7 +148,9 @@ func TestRangesEqualTheirDefinition(t *testing.T) {
 	if wide.Max > 20 || wide.Max < 2 {
 		t.Errorf("entropy: the range of normal numbers with rare outliers ends at %g", wide.Max)
 	}
-	half, _ := observed(t, "entropy", numbers(50000, func(rng *rand.Rand) float32 { return max(0, gauss(rng)) })).Range("x", 255)
+	half, _ := observed(t, "entropy", numbers(50000, func(rng *rand.Rand) float32 {
+		return max(0, gauss(rng))
+	})).Range("x", 255)
 	if half.Max < 2.5 {
 		t.Errorf("entropy: the range of the positive half of normal numbers ends at %g", half.Max)
 	}
@@ -211,12 +213,14 @@ func TestChannelMeansAndVariances(t *testing.T) {
 // Saved files load unchanged, and equal values give equal bytes.
 func TestRangeFilesRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
-	values := map[string]Summary{"b": {Range: Range{-1.5, 2}, Variance: 3, Means: []float64{1, 2}}, "a\"": {Range: Range{0, 1e-9}}}
+	values := map[string]Summary{"b": {Range: Range{-1.5, 2}, Variance: 3, Means: []float64{1, 2}},
+		"a\"": {Range: Range{0, 1e-9}}}
 	if err := Save(&pass.Step{}, path, 30, values); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Load(path)
-	if err != nil || f.SQNR != 30 || len(f.Values) != 2 || f.Values["b"].Range != values["b"].Range || !slices.Equal(f.Values["b"].Means, values["b"].Means) {
+	if err != nil || f.SQNR != 30 || len(f.Values) != 2 || f.Values["b"].Range != values["b"].Range ||
+		!slices.Equal(f.Values["b"].Means, values["b"].Means) {
 		t.Errorf("%+v: %v", f, err)
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none.json")); err == nil {

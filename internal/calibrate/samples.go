@@ -9,7 +9,8 @@ import (
 
 // Samples calls take with the inputs of each run that Each would make, for layer-by-layer calibration. take owns the
 // arrays. NaN and infinities are errors.
-func (d *Data) Samples(ctx context.Context, s *pass.Step, m *ir.Model, take func(inputs map[string]*ir.Array) error) error {
+func (d *Data) Samples(ctx context.Context, s *pass.Step, m *ir.Model,
+	take func(inputs map[string]*ir.Array) error) error {
 	set, err := d.set(s, m)
 	if err != nil {
 		return err

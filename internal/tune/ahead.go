@@ -28,7 +28,8 @@ func (o opened) close() error {
 	return errors.Join(o.session.Close(), o.built.close())
 }
 
-// An ahead opens the models of measurements, in order: the next one while the one before it runs, if there are several workers.
+// An ahead opens the models of measurements, in order: the next one while the one before it runs, if there are several
+// workers.
 type ahead struct {
 	todo   []measurement
 	open   func(measurement) opened

@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 )
 
-// A baseline is the source session whose activations trial sessions reuse. A trial changes one weight: activations before that
-// weight, and all other weights, are those of the baseline. All models are raised to one opset for that.
+// A baseline is the source session whose activations trial sessions reuse. A trial changes one weight: activations
+// before that weight, and all other weights, are those of the baseline. All models are raised to one opset for that.
 type baseline struct {
 	*built
 	opset   int64
@@ -25,7 +25,8 @@ type baseline struct {
 	part    part
 }
 
-// The activations of a sensitivity run are cached for the other variants of a layer, and for the computation of those of the next layer.
+// The activations of a sensitivity run are cached for the other variants of a layer, and for the computation of those
+// of the next layer.
 type activations struct {
 	layer  int
 	values map[string]*ir.Array
@@ -76,7 +77,9 @@ func (k *baseline) raise(ctx context.Context, b *built) error {
 // open opens b with the activations and weights that it shares with k.
 func (t *tuner) open(ctx context.Context, b *built, k *baseline) (*engine.Interpreter, error) {
 	return engine.Open(ctx, b.Model, engine.Options{
-		Workers: t.Workers / t.concurrent, Limits: t.Limits, Baseline: k.session, Identity: func(t *ir.Tensor) string { return b.tensors[t] },
+		Workers: t.Workers / t.concurrent, Limits: t.Limits, Baseline: k.session, Identity: func(t *ir.Tensor) string {
+			return b.tensors[t]
+		},
 	})
 }
 
@@ -100,7 +103,8 @@ func (k *baseline) close() error {
 }
 
 // inputs are the model inputs of run number at and the named activations.
-func (k *baseline) inputs(ctx context.Context, at int, in map[string]*ir.Array, names []string) (map[string]*ir.Array, error) {
+func (k *baseline) inputs(ctx context.Context, at int, in map[string]*ir.Array,
+	names []string) (map[string]*ir.Array, error) {
 	if len(names) == 0 {
 		return in, nil
 	}
@@ -123,7 +127,8 @@ func (k *baseline) inputs(ctx context.Context, at int, in map[string]*ir.Array, 
 	return all, nil
 }
 
-// store caches new activations in c, and drops those of other layers than the current one that are not among the named ones.
+// store caches new activations in c, and drops those of other layers than the current one that are not among the named
+// ones.
 func (k *baseline) store(c *activations, got map[string]*ir.Array, names []string) {
 	if c.layer != k.layer {
 		c.layer = k.layer
@@ -143,7 +148,8 @@ func (k *baseline) store(c *activations, got map[string]*ir.Array, names []strin
 }
 
 // compute runs the source from the given activations, and the model inputs, to the named ones.
-func (k *baseline) compute(ctx context.Context, all map[string]*ir.Array, given, names []string) (map[string]*ir.Array, error) {
+func (k *baseline) compute(ctx context.Context, all map[string]*ir.Array, given,
+	names []string) (map[string]*ir.Array, error) {
 	if p := &k.part; p.Interpreter == nil || !slices.Equal(p.given, given) || !slices.Equal(p.fetch, names) {
 		k.freePart()
 		k.part = part{k.session.Part(given, names), given, names}

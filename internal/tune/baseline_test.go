@@ -27,7 +27,8 @@ func TestBaselineChangesNoSensitivity(t *testing.T) {
 		for _, l := range layers {
 			for _, v := range l.variants {
 				if got := alone(t, tu, l, v).sensitivity(false); got != v.sensitivity {
-					t.Errorf("%s: %s of %v: %v alone, %v with the baseline", model, o.Candidates[v.candidate].Name, l.names, got, v.sensitivity)
+					t.Errorf("%s: %s of %v: %v alone, %v with the baseline", model, o.Candidates[v.candidate].Name, l.names, got,
+						v.sensitivity)
 				}
 			}
 		}

@@ -12,8 +12,9 @@ import (
 func TestGatesOnOutputsHaveAMargin(t *testing.T) {
 	sqnr, cosine, agreement := 20.5, 0.995, 0.9
 	r := &verification.Result{
-		Data:    &verification.Data{Samples: 100},
-		Outputs: []verification.Output{{Errors: &verification.Errors{SQNR: &sqnr, Cosine: &cosine, Deviation: 0.1}, Agreement: &agreement}},
+		Data: &verification.Data{Samples: 100},
+		Outputs: []verification.Output{{Errors: &verification.Errors{SQNR: &sqnr, Cosine: &cosine, Deviation: 0.1},
+			Agreement: &agreement}},
 	}
 	worse := withMargin(r).Outputs[0]
 	if got, want := *worse.Errors.SQNR, 20.5-10*math.Log10(1.2); math.Abs(got-want) > 1e-12 {

@@ -25,7 +25,8 @@ func (r *cachedSession) rewind() *cachedSession {
 }
 
 // Run returns the outputs for the next samples.
-func (r *cachedSession) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
+func (r *cachedSession) Run(ctx context.Context, in map[string]*ir.Array,
+	fetch []string) (map[string]*ir.Array, error) {
 	at := r.at
 	r.at++
 	if at < len(r.outputs) && r.outputs[at] != nil {

@@ -5,14 +5,15 @@ import (
 	"github.com/mcompress/mcompress/internal/job"
 )
 
-// maxCalibration is the default number of calibration samples of methods; leastShared is the minimum number of samples for a separate calibration set.
+// maxCalibration is the default number of calibration samples of methods; leastShared is the minimum number of samples
+// for a separate calibration set.
 const (
 	maxCalibration = 128
 	leastShared    = 16
 )
 
-// calibrationSamples is the number of calibration samples of candidates, at most a quarter of all, and their indices: they are excluded from
-// evaluation, which would be biased on them. Methods calibrate on evenly spaced samples.
+// calibrationSamples is the number of calibration samples of candidates, at most a quarter of all, and their indices:
+// they are excluded from evaluation, which would be biased on them. Methods calibrate on evenly spaced samples.
 func calibrationSamples(set *dataset.Set, d job.Data) (calibrate int, seen map[int]bool) {
 	n := set.Len()
 	if d.Generated() || n < leastShared || set.Size(1) > 1 {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// survive sets failed to an error of one candidate, which ends its measurement and not the search, and returns all others: the end of ctx, mistakes in
-// options, errors of files and of the source, and measurements of other processes.
+// survive sets failed to an error of one candidate, which ends its measurement and not the search, and returns all
+// others: the end of ctx, mistakes in options, errors of files and of the source, and measurements of other processes.
 func (t *tuner) survive(ctx context.Context, err error, failed *string) error {
 	var option *pass.OptionError
 	var file *fs.PathError
@@ -24,10 +24,12 @@ func (t *tuner) survive(ctx context.Context, err error, failed *string) error {
 	switch {
 	case err == nil, elsewhere, ctx.Err() != nil:
 		return err
-	case errors.As(err, &option), errors.As(err, &file), errors.As(err, &number), errors.As(err, &side) && side.Side == verify.First:
+	case errors.As(err, &option), errors.As(err, &file), errors.As(err, &number),
+		errors.As(err, &side) && side.Side == verify.First:
 		return err
 	}
-	*failed = job.WithoutFolders(err.Error(), filepath.Join(t.Dir, "temporary"), t.Input, t.Data.Path) // reports are those of any run
+	// Reports are those of any run.
+	*failed = job.WithoutFolders(err.Error(), filepath.Join(t.Dir, "temporary"), t.Input, t.Data.Path)
 	return nil
 }
 

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Errors of candidates, which reports have, name files without their folders: those of temporary ones differ in each run.
+// Errors of candidates, which reports have, name files without their folders: those of temporary ones differ in each
+// run.
 func TestFailuresNameNoFolders(t *testing.T) {
 	for _, temporary := range []string{t.TempDir(), ""} {
 		var failed string

@@ -17,13 +17,14 @@ import (
 
 // A layer is a weight, or several that share a payload, with its candidate methods.
 type layer struct {
-	names      []string
-	consumers  []string
-	module     string
-	bytes      int64
-	variants   []variant        // without the unchanged weight
-	companions map[int][]string // by candidate, weights that it also changes and that do not become smaller: quantized biases
-	small      bool             // too small to be measured on its own
+	names     []string
+	consumers []string
+	module    string
+	bytes     int64
+	variants  []variant // without the unchanged weight
+	// By candidate, weights that it also changes and that do not become smaller: quantized biases.
+	companions map[int][]string
+	small      bool // too small to be measured on its own
 }
 
 // weights are the weights that candidate i changes.
@@ -37,7 +38,8 @@ type variant struct {
 	failed      string // why it could not be measured; empty if it was
 }
 
-// layers finds the weights that candidates change, and measures each. Negligible layers are measured together if together is set.
+// layers finds the weights that candidates change, and measures each. Negligible layers are measured together if
+// together is set.
 func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	var list []*layer
 	known := false
@@ -50,7 +52,8 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 			return nil, err
 		}
 	}
-	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(), Seed: t.Data.Seed}
+	t.search.Data = pass.Data{Use: "search", Path: t.Data.Path, Labels: t.Data.Options.Labels, Samples: t.set.Len(),
+		Seed: t.Data.Seed}
 	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.spread(t.samples(list)))*t.batch()
 	t.search.Layers = t.sensitivities(list)
 	for _, l := range list {
@@ -62,7 +65,8 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 // foundUnit is the name of the unit of the layers that are found, before they are measured.
 const foundUnit = "layers"
 
-// knownLayers are the layers if the journal has all measurements, as that of a plan has when its workers have ended: then nothing is built.
+// knownLayers are the layers if the journal has all measurements, as that of a plan has when its workers have ended:
+// then nothing is built.
 func knownLayers(j ir.Journal, candidates []Candidate) (list []*layer, ok bool) {
 	result := func(unit string) ([]byte, bool) {
 		parts, ok := j.Result(unit)
@@ -123,13 +127,16 @@ func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 	list := found.list
 	if together {
 		list = mergeSmall(list)
-	} else if _, err := ir.Once(ctx, t.Journal, foundUnit, true, func() ([]byte, error) { return json.Marshal(t.sensitivities(list)) }); err != nil {
+	} else if _, err := ir.Once(ctx, t.Journal, foundUnit, true, func() ([]byte, error) {
+		return json.Marshal(t.sensitivities(list))
+	}); err != nil {
 		return nil, err
 	}
 	return list, t.measured(ctx, list, bytes, found.costs(list))
 }
 
-// unchanged is the file size without any candidate, and the constants that a candidate's step can select: the number of nodes before their first consumers.
+// unchanged is the file size without any candidate, and the constants that a candidate's step can select: the number of
+// nodes before their first consumers.
 func unchanged(ctx context.Context, t *tuner) (bytes int64, positions map[string]int, err error) {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
@@ -153,8 +160,8 @@ func unchanged(ctx context.Context, t *tuner) (bytes int64, positions map[string
 	return t.size(plain), positions, plain.close()
 }
 
-// costs are the estimated costs of measuring the variants of layers, in nodes that are run: the source up to the layer, and each variant from there on.
-// Building and opening a variant takes about as long as a third of a run.
+// costs are the estimated costs of measuring the variants of layers, in nodes that are run: the source up to the layer,
+// and each variant from there on. Building and opening a variant takes about as long as a third of a run.
 func (f *finder) costs(layers []*layer) []int64 {
 	last := 0
 	for _, at := range f.positions {
@@ -168,11 +175,15 @@ func (f *finder) costs(layers []*layer) []int64 {
 	return costs
 }
 
-// measured measures each variant of each layer, with estimated costs for the layers. The file without any candidate has the given number of bytes.
+// measured measures each variant of each layer, with estimated costs for the layers. The file without any candidate has
+// the given number of bytes.
 func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, costs []int64) error {
 	t.sensitivityRuns = t.spread(t.samples(layers))
 	m := &measurer{tuner: t, bytes: bytes}
-	a := &ahead{todo: m.pending(layers, ir.Mine(t.Journal, costs)), worker: t.Workers > 1, open: func(v measurement) opened { return m.openVariant(ctx, v) }}
+	a := &ahead{todo: m.pending(layers, ir.Mine(t.Journal, costs)), worker: t.Workers > 1,
+		open: func(v measurement) opened {
+			return m.openVariant(ctx, v)
+		}}
 	measure := func() (err error) {
 		if m.baseline == nil {
 			if m.baseline, err = t.openBaseline(ctx); err != nil {
@@ -195,7 +206,9 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 		for j := range l.variants {
 			v := &l.variants[j]
 			unit := unitOf(t.Candidates, l, v)
-			if err := v.once(ctx, t.Journal, unit, mine, func() error { return t.survive(ctx, measure(), &v.failed) }); err != nil {
+			if err := v.once(ctx, t.Journal, unit, mine, func() error {
+				return t.survive(ctx, measure(), &v.failed)
+			}); err != nil {
 				return err
 			}
 			t.progress(strings.TrimPrefix(unit, unitPrefix))
@@ -220,7 +233,8 @@ func (v *variant) once(ctx context.Context, j ir.Journal, unit string, mine bool
 		if v.failed != "" {
 			v.sensitivity = maxSensitivity
 		}
-		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)), math.Float64bits(v.sensitivity))
+		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)),
+			math.Float64bits(v.sensitivity))
 		return append(b, v.failed...), err
 	})
 	if err != nil {
@@ -232,7 +246,8 @@ func (v *variant) once(ctx context.Context, j ir.Journal, unit string, mine bool
 
 // set sets the measurements as they are encoded in the journal.
 func (v *variant) set(b []byte) {
-	v.bytes, v.sensitivity, v.failed = int64(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), string(b[16:])
+	v.bytes, v.sensitivity, v.failed = int64(binary.LittleEndian.Uint64(b)),
+		math.Float64frombits(binary.LittleEndian.Uint64(b[8:])), string(b[16:])
 }
 
 var measures = map[bool]string{false: "noise", true: "divergence"}
@@ -247,8 +262,8 @@ func (t *tuner) byScores() bool {
 	return len(t.Gates) > 0
 }
 
-// Sensitivity is measured on few samples if there are many variants: the total number of bytes read and computed is bounded, with
-// computed bytes weighted higher.
+// Sensitivity is measured on few samples if there are many variants: the total number of bytes read and computed is
+// bounded, with computed bytes weighted higher.
 const (
 	fewest, most = 2, 128
 	measurable   = 128 << 30
@@ -282,8 +297,8 @@ type companion struct {
 	candidate int
 }
 
-// collect adds the weights that candidate i changes in the whole model. Constants that its step adds, such as the bias of a folded Add, follow
-// the weight of their layer.
+// collect adds the weights that candidate i changes in the whole model. Constants that its step adds, such as the bias
+// of a folded Add, follow the weight of their layer.
 func (f *finder) collect(ctx context.Context, t *tuner, i int, c Candidate) error {
 	step, err := c.Step(nil, First, t.calibrate)
 	if err != nil {
@@ -340,7 +355,9 @@ func (f *finder) add(row pass.Row, i int) {
 func (f *finder) assignCompanions() {
 	for _, r := range f.riders {
 		for _, l := range f.list {
-			if f.of[r.name] == nil && slices.ContainsFunc(r.consumers, func(c string) bool { return slices.Contains(l.consumers, c) }) {
+			if f.of[r.name] == nil && slices.ContainsFunc(r.consumers, func(c string) bool {
+				return slices.Contains(l.consumers, c)
+			}) {
 				if l.companions == nil {
 					l.companions = map[int][]string{}
 				}
@@ -386,7 +403,8 @@ func (t *tuner) sensitivities(layers []*layer) []pass.Sensitivity {
 	for _, l := range layers {
 		s := pass.Sensitivity{Tensors: l.names, Consumers: l.consumers, Module: l.module, Bytes: l.bytes}
 		for _, v := range l.variants {
-			s.Variants = append(s.Variants, pass.Variant{Method: t.Candidates[v.candidate].Name, Bytes: v.bytes, Sensitivity: v.sensitivity, Error: v.failed})
+			s.Variants = append(s.Variants, pass.Variant{Method: t.Candidates[v.candidate].Name, Bytes: v.bytes,
+				Sensitivity: v.sensitivity, Error: v.failed})
 		}
 		list = append(list, s)
 	}

@@ -26,7 +26,8 @@ func (t *tuner) holdsWithMargin(r *verification.Result) (bool, error) {
 	return report.Passed(gates) && accuracyHolds(r, t.Gates) && metricHolds(r.Metric, t.Gates), err
 }
 
-// metricHolds reports whether the drop of the metric is within its bound with the margin. A metric without a standard error has none.
+// metricHolds reports whether the drop of the metric is within its bound with the margin. A metric without a standard
+// error has none.
 func metricHolds(m *verification.Metric, gates []report.Limit) bool {
 	if m == nil || m.Error == nil {
 		return true
@@ -85,8 +86,8 @@ func lowered(e verification.Errors) verification.Errors {
 	return e
 }
 
-// drop is an upper estimate of the accuracy drop: the fraction of n samples that became wrong, plus the margin. If the bound is only a few
-// samples, the mean probability of the correct class is used instead of counts.
+// drop is an upper estimate of the accuracy drop: the fraction of n samples that became wrong, plus the margin. If the
+// bound is only a few samples, the mean probability of the correct class is used instead of counts.
 func drop(a *verification.Accuracy, n int, bound float64) float64 {
 	if l := a.Likelihood; l != nil && bound*float64(n) < minCount {
 		return l.Drop + marginErrors*l.Error

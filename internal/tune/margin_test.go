@@ -11,7 +11,8 @@ import (
 // The margin is two standard errors: of counts, or of the mean probabilities if the bound is fewer than ten samples.
 func TestMarginIsTwoStandardErrors(t *testing.T) {
 	before := 0.9
-	a := &verification.Accuracy{Before: &before, After: 0.88, Error: math.Sqrt((0.06 - 0.0004) / 1000), Likelihood: &verification.Likelihood{Drop: 0.004, Error: 0.003}}
+	a := &verification.Accuracy{Before: &before, After: 0.88, Error: math.Sqrt((0.06 - 0.0004) / 1000),
+		Likelihood: &verification.Likelihood{Drop: 0.004, Error: 0.003}}
 	byCounts := 0.02 + 2*math.Sqrt((0.06-0.0004)/1000)
 	if got := drop(a, 1000, 0.01); math.Abs(got-byCounts) > 1e-12 {
 		t.Errorf("bound of 10 samples: drop %v, want %v", got, byCounts)

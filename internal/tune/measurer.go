@@ -90,10 +90,11 @@ func (m *measurer) measure(ctx context.Context, s *engine.Interpreter) (*outputE
 			return pair{want, got}, err
 		}, nil
 	}
-	err := verify.InOrder(ctx, m.concurrent, m.set.Batches(ctx, m.order(m.sensitivityRuns)), start, func(b *dataset.Batch, p pair) error {
-		d.add(verify.NewPadding(m.sensitivityOutputs, b), p.want, p.got)
-		return nil
-	})
+	err := verify.InOrder(ctx, m.concurrent, m.set.Batches(ctx, m.order(m.sensitivityRuns)), start,
+		func(b *dataset.Batch, p pair) error {
+			d.add(verify.NewPadding(m.sensitivityOutputs, b), p.want, p.got)
+			return nil
+		})
 	return d, err
 }
 

@@ -5,7 +5,8 @@ import "slices"
 // negligible is the divisor of the total bytes below which a layer is not measured on its own.
 const negligible = 2000
 
-// mergeSmall merges negligible layers with equal candidates into one: normalizations and biases, of which there are many.
+// mergeSmall merges negligible layers with equal candidates into one: normalizations and biases, of which there are
+// many.
 func mergeSmall(layers []*layer) []*layer {
 	all := int64(0)
 	for _, l := range layers {

@@ -44,7 +44,8 @@ func (t *tuner) order(runs []int) dataset.Order {
 // batch is the number of samples per run.
 func (t *tuner) batch() int { return t.set.Size(t.Data.Batch) }
 
-// add accumulates a run of which the source has the outputs want. Integers and strings count where no output has floats, and where the size differs.
+// add accumulates a run of which the source has the outputs want. Integers and strings count where no output has
+// floats, and where the size differs.
 func (d *outputError) add(padding *verify.Padding, want, got map[string]*ir.Array) {
 	floats := false
 	for _, w := range want {
@@ -115,13 +116,15 @@ func divergence(x, y []float64) float64 {
 // leastProbability replaces a probability of zero where the source has a positive one.
 const leastProbability = 1e-9
 
-// noiseWeight is the weight of the noise-to-signal ratio where there are scores: a tie-breaker between variants that change none.
+// noiseWeight is the weight of the noise-to-signal ratio where there are scores: a tie-breaker between variants that
+// change none.
 const noiseWeight = 1e-6
 
 // maxSensitivity is the sensitivity for outputs with NaN.
 const maxSensitivity = 1e9
 
-// sensitivity is the mean divergence if there are scores and they count, else the mean noise-to-signal ratio of the outputs.
+// sensitivity is the mean divergence if there are scores and they count, else the mean noise-to-signal ratio of the
+// outputs.
 func (d *outputError) sensitivity(scores bool) float64 {
 	worth, n := 0.0, 0
 	for _, name := range slices.Sorted(maps.Keys(d.signal)) {

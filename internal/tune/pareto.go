@@ -16,8 +16,9 @@ type point struct {
 // maxPoints is the maximum number of points: bisection then requires nine trials.
 const maxPoints = 512
 
-// paretoFront is the Pareto front of bytes and sensitivity, smallest first, by dynamic programming over layers: a dominated choice for
-// some layers cannot be part of a non-dominated one for all. It ends with the choice of minimum sensitivity.
+// paretoFront is the Pareto front of bytes and sensitivity, smallest first, by dynamic programming over layers: a
+// dominated choice for some layers cannot be part of a non-dominated one for all. It ends with the choice of minimum
+// sensitivity.
 func paretoFront(layers []*layer) []choice {
 	points := []*point{{}}
 	for _, l := range layers {

@@ -58,7 +58,8 @@ func TestParetoFrontIsNonDominated(t *testing.T) {
 				beaten = beaten || b < bytes && d <= sensitivity
 			}
 			if d, ok := got[bytes]; ok == beaten || ok && d != sensitivity {
-				t.Errorf("seed %d: %d bytes, sensitivity %v: dominated %v, on the front %v with %v", seed, bytes, sensitivity, beaten, ok, d)
+				t.Errorf("seed %d: %d bytes, sensitivity %v: dominated %v, on the front %v with %v", seed, bytes, sensitivity,
+					beaten, ok, d)
 			}
 		}
 		if last != 0 {
@@ -82,13 +83,16 @@ func TestLongParetoFrontIsThinned(t *testing.T) {
 // Small layers are measured together; their bytes add up.
 func TestMergedSmallLayersAddUp(t *testing.T) {
 	layers := []*layer{
-		{names: []string{"large"}, bytes: 1e6, variants: []variant{{candidate: 0, bytes: 5e5, sensitivity: 0}, {candidate: 1, bytes: 2e5, sensitivity: 0}}},
-		{names: []string{"a"}, bytes: 10, variants: []variant{{candidate: 0, bytes: 5, sensitivity: 0}}, companions: map[int][]string{0: {"bias"}}},
+		{names: []string{"large"}, bytes: 1e6,
+			variants: []variant{{candidate: 0, bytes: 5e5, sensitivity: 0}, {candidate: 1, bytes: 2e5, sensitivity: 0}}},
+		{names: []string{"a"}, bytes: 10, variants: []variant{{candidate: 0, bytes: 5, sensitivity: 0}},
+			companions: map[int][]string{0: {"bias"}}},
 		{names: []string{"b"}, bytes: 20, variants: []variant{{candidate: 0, bytes: 9, sensitivity: 0}}},
 		{names: []string{"c"}, bytes: 20, variants: []variant{{candidate: 1, bytes: 9, sensitivity: 0}}},
 	}
 	got := mergeSmall(layers)
-	if len(got) != 3 || !slices.Equal(got[1].weights(0), []string{"a", "b", "bias"}) || got[1].bytes != 30 || got[1].variants[0].bytes != 14 {
+	if len(got) != 3 || !slices.Equal(got[1].weights(0), []string{"a", "b", "bias"}) || got[1].bytes != 30 ||
+		got[1].variants[0].bytes != 14 {
 		t.Errorf("%d layers, %+v", len(got), got[1])
 	}
 }
@@ -96,14 +100,16 @@ func TestMergedSmallLayersAddUp(t *testing.T) {
 // A choice equal to a failed one is not tried again.
 func TestFailedChoicesAreNotRepeated(t *testing.T) {
 	layers := []*layer{
-		{variants: []variant{{candidate: 0, bytes: 10, sensitivity: 1}, {candidate: 1, bytes: 10, sensitivity: 1}, {candidate: 2, bytes: 5, sensitivity: 1}}},
+		{variants: []variant{{candidate: 0, bytes: 10, sensitivity: 1}, {candidate: 1, bytes: 10, sensitivity: 1},
+			{candidate: 2, bytes: 5, sensitivity: 1}}},
 		{variants: []variant{{candidate: 0, bytes: 10, sensitivity: 1}, {candidate: 1, bytes: 10, sensitivity: 2}}},
 	}
 	tu := &tuner{failed: []choice{{0, none}}}
 	for _, c := range []struct {
 		choice choice
 		want   bool
-	}{{choice{0, none}, true}, {choice{1, none}, true}, {choice{2, none}, false}, {choice{none, none}, false}, {choice{0, 1}, false}} {
+	}{{choice{0, none}, true}, {choice{1, none}, true}, {choice{2, none}, false}, {choice{none, none}, false},
+		{choice{0, 1}, false}} {
 		if got := tu.repeats(layers, c.choice); got != c.want {
 			t.Errorf("%v: %v, want %v", c.choice, got, c.want)
 		}

@@ -69,7 +69,8 @@ func one(t *testing.T, o Options, weights []string, method string) string {
 		}
 		defer b.close()
 		path := filepath.Join(t.TempDir(), "one.onnx")
-		if _, err := onnx.Layout(b.Model, "one.onnx", onnx.LayoutOptions{}).Write(t.Context(), path, onnx.SaveOptions{Workers: 1, Memory: 64 << 20, Eval: b.eval}); err != nil {
+		if _, err := onnx.Layout(b.Model, "one.onnx", onnx.LayoutOptions{}).Write(t.Context(), path,
+			onnx.SaveOptions{Workers: 1, Memory: 64 << 20, Eval: b.eval}); err != nil {
 			t.Fatal(err)
 		}
 		return path

@@ -14,8 +14,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A screen ends trials early. It runs the samples first that earlier trials classified wrongly, and ends a trial whose accuracy misses its gate
-// even if all other samples were classified correctly.
+// A screen ends trials early. It runs the samples first that earlier trials classified wrongly, and ends a trial whose
+// accuracy misses its gate even if all other samples were classified correctly.
 type screen struct {
 	bound  float64        // of the gate on accuracy
 	source []metric.Count // by run, of the first trial
@@ -70,7 +70,8 @@ type counted struct {
 	counts []metric.Count
 }
 
-// newCounted is that of a new trial. Until a choice holds the gates, trials are complete: the error of the search states the accuracy of the nearest one.
+// newCounted is that of a new trial. Until a choice holds the gates, trials are complete: the error of the search
+// states the accuracy of the nearest one.
 func (t *tuner) newCounted() *counted {
 	return &counted{screen: t.screen, ends: t.screen != nil && t.best != nil}
 }
@@ -100,14 +101,15 @@ func (t *tuner) screened(ctx context.Context, s *engine.Interpreter) (samples in
 			return s.Run(ctx, verify.InputsOf(s, b.Inputs), nil)
 		}, nil
 	}
-	err = verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order(t.screen.hardest())), start, func(b *dataset.Batch, got map[string]*ir.Array) error {
-		n, err := metric.NewAccuracy().Add(&metric.Batch{Got: got, Outputs: scores, Labels: b.Labels, N: b.N})
-		if err != nil {
-			return err
-		}
-		samples += b.N
-		return counted.add(n)
-	})
+	err = verify.InOrder(ctx, t.concurrent, t.set.Batches(ctx, t.order(t.screen.hardest())), start,
+		func(b *dataset.Batch, got map[string]*ir.Array) error {
+			n, err := metric.NewAccuracy().Add(&metric.Batch{Got: got, Outputs: scores, Labels: b.Labels, N: b.N})
+			if err != nil {
+				return err
+			}
+			samples += b.N
+			return counted.add(n)
+		})
 	if errors.Is(err, errMissed) {
 		return samples, nil
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A search whose trials end early, one by one or on many workers, chooses the same methods as one in which all trials are complete.
+// A search whose trials end early, one by one or on many workers, chooses the same methods as one in which all trials
+// are complete.
 func TestTrialsThatEndEarlyChangeNoChoice(t *testing.T) {
 	want, complete := searched(t, 2, true)
 	got, screened := searched(t, 2, false)
@@ -19,7 +20,8 @@ func TestTrialsThatEndEarlyChangeNoChoice(t *testing.T) {
 	}
 	ended := 0
 	for i, trial := range screened.Trials {
-		if full := complete.Trials[i]; trial.Accepted != full.Accepted || trial.Bytes != full.Bytes || trial.Ended > 0 && trial.Accepted {
+		if full := complete.Trials[i]; trial.Accepted != full.Accepted || trial.Bytes != full.Bytes ||
+			trial.Ended > 0 && trial.Accepted {
 			t.Errorf("trial %d: %+v, complete: %+v", i, trial, full)
 		}
 		if trial.Ended > 0 {
@@ -71,7 +73,8 @@ func asJSON(t *testing.T, v any) string {
 	return string(text)
 }
 
-// A trial ends when the gate is missed whatever the other samples give: also with samples that the source classifies wrongly.
+// A trial ends when the gate is missed whatever the other samples give: also with samples that the source classifies
+// wrongly.
 func TestGateOnAccuracyIsMissedForCertain(t *testing.T) {
 	source := make([]metric.Count, 100)
 	for i := range source {

@@ -25,7 +25,8 @@ const none = -1
 // A choice is a candidate for each layer.
 type choice []int
 
-// choose searches along the Pareto front. Sensitivities are assumed additive for the order; the gates are evaluated on the whole model.
+// choose searches along the Pareto front. Sensitivities are assumed additive for the order; the gates are evaluated on
+// the whole model.
 func (t *tuner) choose(ctx context.Context) ([]pass.Options, error) {
 	layers, err := t.layers(ctx, true)
 	if err != nil {
@@ -75,7 +76,8 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 		choices = choices[1:]
 	}
 	if err == nil && bytes > t.Bytes {
-		err = &Unreachable{fmt.Sprintf("the smallest file of the candidates is %s bytes; the target is %s", humanize.Comma(bytes), humanize.Comma(t.Bytes))}
+		err = &Unreachable{fmt.Sprintf("the smallest file of the candidates is %s bytes; the target is %s",
+			humanize.Comma(bytes), humanize.Comma(t.Bytes))}
 	}
 	if err != nil {
 		return err
@@ -106,10 +108,12 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 		}
 		what = fmt.Sprintf("%s, within %s bytes", nth(max(0, lo-1), choices), humanize.Comma(t.Bytes))
 	}
-	return &Unreachable{fmt.Sprintf("none of the combinations within %s bytes can be run: %s", humanize.Comma(t.Bytes), t.search.Trials[t.search.Chosen].Error)}
+	return &Unreachable{fmt.Sprintf("none of the combinations within %s bytes can be run: %s", humanize.Comma(t.Bytes),
+		t.search.Trials[t.search.Chosen].Error)}
 }
 
-// alone tries each candidate for all weights that it supports, if smaller: shared costs, such as a raised opset, count once.
+// alone tries each candidate for all weights that it supports, if smaller: shared costs, such as a raised opset, count
+// once.
 func (t *tuner) alone(ctx context.Context, layers []*layer) error {
 	for k, candidate := range t.Candidates {
 		c := make(choice, len(layers))
@@ -132,8 +136,8 @@ func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what stri
 	return err
 }
 
-// repeats reports whether a choice with bit-identical bytes and sensitivity of every layer failed already: candidates that differ only
-// in the block size are equal for short columns.
+// repeats reports whether a choice with bit-identical bytes and sensitivity of every layer failed already: candidates
+// that differ only in the block size are equal for short columns.
 func (t *tuner) repeats(layers []*layer, c choice) bool {
 	return slices.ContainsFunc(t.failed, func(f choice) bool {
 		for i, l := range layers {
@@ -145,8 +149,8 @@ func (t *tuner) repeats(layers []*layer, c choice) bool {
 	})
 }
 
-// mostPolished bounds the trials of polish. Where counts of samples decide, a choice off the front may hold by chance: it must
-// save at least a twentieth of the file.
+// mostPolished bounds the trials of polish. Where counts of samples decide, a choice off the front may hold by chance:
+// it must save at least a twentieth of the file.
 const (
 	mostPolished = 24
 	worthLuck    = 20
@@ -162,7 +166,8 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 	for i, l := range layers {
 		now := l.as(t.best[i])
 		for _, v := range l.variants {
-			if saved := now.bytes - v.bytes; saved > 0 && (!t.byScores() || saved*worthLuck > t.search.Trials[t.search.Chosen].Bytes) {
+			if saved := now.bytes - v.bytes; saved > 0 &&
+				(!t.byScores() || saved*worthLuck > t.search.Trials[t.search.Chosen].Bytes) {
 				list = append(list, saving{i, v.candidate, (v.sensitivity - now.sensitivity) / float64(now.bytes-v.bytes)})
 			}
 		}
@@ -174,7 +179,8 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 		}
 		c := slices.Clone(t.best)
 		c[s.layer] = s.to
-		if err := t.better(ctx, layers, c, fmt.Sprintf("also %s of %s", t.Candidates[s.to].Name, layers[s.layer].names[0])); err != nil {
+		if err := t.better(ctx, layers, c, fmt.Sprintf("also %s of %s", t.Candidates[s.to].Name,
+			layers[s.layer].names[0])); err != nil {
 			return err
 		}
 	}
@@ -213,13 +219,15 @@ func (t *tuner) steps(layers []*layer, c choice, phase Phase) ([]pass.Options, e
 	return steps, nil
 }
 
-// sizeOf is the file size of a choice in bytes; that of a choice that cannot be built, which the search names as left out, is above any target.
+// sizeOf is the file size of a choice in bytes; that of a choice that cannot be built, which the search names as left
+// out, is above any target.
 func (t *tuner) sizeOf(ctx context.Context, layers []*layer, c choice) (int64, error) {
 	b, err := t.buildChoice(ctx, layers, c)
 	if err != nil {
 		var failed string
 		err = t.survive(ctx, err, &failed)
-		if left := (pass.LeftOut{Method: t.describe(c), Error: failed}); failed != "" && !slices.Contains(t.search.LeftOut, left) {
+		if left := (pass.LeftOut{Method: t.describe(c), Error: failed}); failed != "" &&
+			!slices.Contains(t.search.LeftOut, left) {
 			t.search.LeftOut = append(t.search.LeftOut, left)
 		}
 		return math.MaxInt64, err
@@ -260,19 +268,21 @@ type tried struct {
 	Counts []metric.Count
 }
 
-// try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records the smallest that does.
+// try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records
+// the smallest that does.
 func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string, below int64) (held bool, err error) {
-	text, err := ir.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), ir.Mine(t.Journal, []int64{1})[0], func() ([]byte, error) {
-		r, err := t.trial(ctx, layers, c, what, below)
-		var failed string
-		if err := t.survive(ctx, err, &failed); err != nil {
-			return nil, err
-		}
-		if failed != "" {
-			r = tried{Trial: &pass.Trial{What: what, Error: failed}}
-		}
-		return json.Marshal(r)
-	})
+	text, err := ir.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), ir.Mine(t.Journal, []int64{1})[0],
+		func() ([]byte, error) {
+			r, err := t.trial(ctx, layers, c, what, below)
+			var failed string
+			if err := t.survive(ctx, err, &failed); err != nil {
+				return nil, err
+			}
+			if failed != "" {
+				r = tried{Trial: &pass.Trial{What: what, Error: failed}}
+			}
+			return json.Marshal(r)
+		})
 	if err != nil {
 		return false, err
 	}
@@ -286,7 +296,8 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string,
 		t.missed, t.failed = r.Gates, append(t.failed, c)
 	}
 	t.search.Trials = append(t.search.Trials, *r.Trial)
-	if last := len(t.search.Trials) - 1; held && t.Bytes == 0 && (t.best == nil || r.Trial.Bytes < t.search.Trials[t.search.Chosen].Bytes) {
+	if last := len(t.search.Trials) - 1; held && t.Bytes == 0 &&
+		(t.best == nil || r.Trial.Bytes < t.search.Trials[t.search.Chosen].Bytes) {
 		t.best, t.search.Chosen = c, last
 	}
 	t.progress(what)
@@ -315,7 +326,8 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 	}
 	counted := t.newCounted()
 	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{
-		Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent, Metric: t.Metric, Counted: counted.add,
+		Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent, Metric: t.Metric,
+		Counted: counted.add,
 	})
 	if errors.Is(err, errMissed) {
 		trial.Ended = len(counted.counts) * t.batch()

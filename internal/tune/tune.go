@@ -47,8 +47,8 @@ type Options struct {
 // A Candidate is a method with its options.
 type Candidate struct {
 	Name string
-	// Step is the step for the weights that only matches, with calibrate calibration samples; 0 for the method's default. During the search
-	// it may reuse the results of its First phase on the whole model.
+	// Step is the step for the weights that only matches, with calibrate calibration samples; 0 for the method's default.
+	// During the search it may reuse the results of its First phase on the whole model.
 	Step func(only pass.Globs, phase Phase, calibrate int) (pass.Options, error)
 }
 
@@ -96,8 +96,8 @@ func Sensitivity(ctx context.Context, o Options) (*pass.Search, error) {
 	return &t.search, errors.Join(err, t.close())
 }
 
-// Choose returns the steps of the smallest model that holds the gates, or with Bytes of the least sensitive one within that size. The result
-// is deterministic for any number of workers.
+// Choose returns the steps of the smallest model that holds the gates, or with Bytes of the least sensitive one within
+// that size. The result is deterministic for any number of workers.
 func Choose(ctx context.Context, o Options) ([]pass.Options, *pass.Search, error) {
 	t, err := open(ctx, o)
 	if err != nil {
@@ -135,7 +135,8 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	size := max(t.Memory, minCache)
-	t.outputs, t.sensitivityOutputs = &cachedSession{Interpreter: s, free: size}, &cachedSession{Interpreter: s, free: size}
+	t.outputs, t.sensitivityOutputs = &cachedSession{Interpreter: s, free: size},
+		&cachedSession{Interpreter: s, free: size}
 	t.calibrate, t.calibration = calibrationSamples(t.set, t.Data)
 	if t.Bytes == 0 {
 		t.screen = newScreen(t.set, t.Gates)
@@ -151,8 +152,8 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 // arenas is the divisor of the memory limit for the arenas of concurrent runs.
 const arenas = 4
 
-// RandomSamples is the default number of random samples where there is no data. The result is to be verified on the same number,
-// which are then the same samples.
+// RandomSamples is the default number of random samples where there is no data. The result is to be verified on the
+// same number, which are then the same samples.
 const RandomSamples = 8
 
 func (t *tuner) close() error {

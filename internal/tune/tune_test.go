@@ -23,7 +23,8 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-var methods = []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.WeightInt4{}.Method(), quantize.WeightInt8{}.Method(), quantize.Float16{}.Method()}
+var methods = []*pass.Method{quantize.DynamicInt8{}.Method(), quantize.WeightInt4{}.Method(),
+	quantize.WeightInt8{}.Method(), quantize.Float16{}.Method()}
 
 // candidate is a method with its defaults.
 func candidate(m *pass.Method) Candidate {
@@ -63,7 +64,8 @@ func written(t *testing.T, o Options, steps []pass.Options) (int64, *verificatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := job.Verify(context.Background(), o.Input, out, job.Verification{Data: o.Data, Backend: job.Backend{Workers: 2}})
+	r, err := job.Verify(context.Background(), o.Input, out,
+		job.Verification{Data: o.Data, Backend: job.Backend{Workers: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,8 @@ func written(t *testing.T, o Options, steps []pass.Options) (int64, *verificatio
 
 // The chosen model holds the gate when written and run, and is smaller than any single method that holds it.
 func TestChosenModelHoldsGatesAndIsSmallest(t *testing.T) {
-	for _, gate := range []report.Limit{{Name: "min-sqnr", Bound: 30}, {Name: "min-sqnr", Bound: 45}, {Name: "max-accuracy-drop", Bound: 0.01}} {
+	for _, gate := range []report.Limit{{Name: "min-sqnr", Bound: 30}, {Name: "min-sqnr", Bound: 45},
+		{Name: "max-accuracy-drop", Bound: 0.01}} {
 		o := options(t, 2)
 		o.Gates = []report.Limit{gate}
 		steps, search, err := Choose(t.Context(), o)
@@ -149,7 +152,8 @@ func failing(name, weight string, phase Phase) Candidate {
 	}}
 }
 
-// A candidate that fails, on the whole model or on one weight, ends no search: the others go on, and the search names what was left out.
+// A candidate that fails, on the whole model or on one weight, ends no search: the others go on, and the search names
+// what was left out.
 func TestFailingCandidatesAreLeftOut(t *testing.T) {
 	o := options(t, 2)
 	o.Data.Options.Limit = 20
@@ -159,7 +163,8 @@ func TestFailingCandidatesAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	weight := found.Layers[0].Tensors[0]
-	for name, c := range map[string]Candidate{"whole model": failing("broken", "", First), "one weight": failing("broken", weight, Measuring)} {
+	for name, c := range map[string]Candidate{"whole model": failing("broken", "", First),
+		"one weight": failing("broken", weight, Measuring)} {
 		o.Candidates = append(o.Candidates[:1:1], c)
 		o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 10}}
 		_, search, err := Choose(t.Context(), o)
@@ -182,7 +187,8 @@ func TestFailingCombinationsAreNamed(t *testing.T) {
 	o.Data.Options.Limit = 20
 	o.Candidates = append(o.Candidates[:1:1], failing("broken", "", Trying))
 	o.Gates = []report.Limit{{Name: "min-sqnr", Bound: 10}}
-	if _, _, err := Choose(t.Context(), o); err == nil || !strings.Contains(err.Error(), "on the Pareto front, by size: broken does not work") {
+	if _, _, err := Choose(t.Context(), o); err == nil ||
+		!strings.Contains(err.Error(), "on the Pareto front, by size: broken does not work") {
 		t.Errorf("got %v", err)
 	}
 	o.Gates, o.Bytes = nil, 400_000
@@ -190,7 +196,9 @@ func TestFailingCombinationsAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := search.Failures(); !slices.ContainsFunc(got, func(f string) bool { return strings.HasSuffix(f, "× broken: broken does not work") }) {
+	if got := search.Failures(); !slices.ContainsFunc(got, func(f string) bool {
+		return strings.HasSuffix(f, "× broken: broken does not work")
+	}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -274,7 +282,8 @@ func TestTiedWeightsAreOneLayer(t *testing.T) {
 	found.add(row("b", "a"), 0)
 	found.add(row("c", ""), 0)
 	found.add(row("c", ""), 1)
-	if len(found.list) != 2 || !reflect.DeepEqual(found.of["b"].names, []string{"a", "b"}) || len(found.of["c"].variants) != 2 {
+	if len(found.list) != 2 || !reflect.DeepEqual(found.of["b"].names, []string{"a", "b"}) ||
+		len(found.of["c"].variants) != 2 {
 		t.Errorf("%+v", found.list)
 	}
 }
@@ -311,7 +320,8 @@ func TestAddedConstantsAreNotSelected(t *testing.T) {
 	}
 }
 
-// Weights of subgraphs, whose branches samples may not run, are not measured, and the error of a model that has no others says so.
+// Weights of subgraphs, whose branches samples may not run, are not measured, and the error of a model that has no
+// others says so.
 func TestWeightsOfSubgraphsAreNotMeasured(t *testing.T) {
 	m := ir.NewModel()
 	m.IRVersion, m.Opsets = 10, []ir.Opset{{Version: 21}}
@@ -326,7 +336,8 @@ func TestWeightsOfSubgraphsAreNotMeasured(t *testing.T) {
 	for _, name := range []string{"then_branch", "else_branch"} {
 		g := ir.NewSubgraph(m.Graph, y.Producer())
 		g.Name = name
-		w := g.AddConst(name+"_w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{64, 64}}, Source: ir.Floats(make([]float32, 64*64)...)})
+		w := g.AddConst(name+"_w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{64, 64}},
+			Source: ir.Floats(make([]float32, 64*64)...)})
 		g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{x, w}))
 		y.Producer().SetAttr(&ir.Attr{Name: name, Type: ir.AttrGraph, Graph: g})
 	}

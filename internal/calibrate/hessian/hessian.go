@@ -81,7 +81,8 @@ func (h *Hessian) flush() {
 	}
 	for i := 0; i < h.K; i += stripe {
 		right := gemm.Rows(h.rows[i:], h.K)
-		h.accumulate(i, i, gemm.Shape{M: min(stripe, h.K-i), N: h.K - i, K: len(h.rows) / h.K}, gemm.FloatProduct{A: right.T(), B: right})
+		h.accumulate(i, i, gemm.Shape{M: min(stripe, h.K-i), N: h.K - i, K: len(h.rows) / h.K},
+			gemm.FloatProduct{A: right.T(), B: right})
 	}
 	h.rows = h.rows[:0]
 }

@@ -41,7 +41,9 @@ func Example() {
 		log.Fatal(err)
 	}
 	w.Replace(two, floats(3))
-	err = w.Finish(context.Background(), func(outputs map[string]*ir.Array) error { return show(outputs[g.Outputs[0].Name]) })
+	err = w.Finish(context.Background(), func(outputs map[string]*ir.Array) error {
+		return show(outputs[g.Outputs[0].Name])
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

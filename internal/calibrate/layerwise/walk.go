@@ -12,10 +12,11 @@ import (
 
 // A Walk runs the nodes of a model's main graph once, in order. It does not change the model.
 type Walk struct {
-	model    *ir.Model
-	options  engine.Options
-	order    []*ir.Node        // without those in constant
-	constant map[*ir.Node]bool // nodes whose inputs are constants: each part that reads what they make runs them, so that they see replaced weights
+	model   *ir.Model
+	options engine.Options
+	order   []*ir.Node // without those in constant
+	// Nodes whose inputs are constants: each part that reads what they make runs them, so that they see replaced weights.
+	constant map[*ir.Node]bool
 	made     map[*ir.Value]int // index of the producer
 	read     map[*ir.Value]int // index of the last consumer; len(order) for outputs of the model
 	index    map[*ir.Node]int  // in order; of those in constant the index of the last node that reads them
@@ -49,8 +50,12 @@ func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 
 // folds reports whether n is a node in constant: a view of a weight, for example.
 func (w *Walk) folds(n *ir.Node) bool {
-	return len(n.Inputs()) > 0 && !operator.Of(n).Random && !slices.ContainsFunc(n.Attrs, func(a *ir.Attr) bool { return a.Graph != nil || a.Graphs != nil }) &&
-		!slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && v.Initializer() == nil && v.Const == nil && !w.computed(v) })
+	return len(n.Inputs()) > 0 && !operator.Of(n).Random && !slices.ContainsFunc(n.Attrs, func(a *ir.Attr) bool {
+		return a.Graph != nil || a.Graphs != nil
+	}) &&
+		!slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool {
+			return v != nil && v.Initializer() == nil && v.Const == nil && !w.computed(v)
+		})
 }
 
 // computed reports whether a node in constant makes v.

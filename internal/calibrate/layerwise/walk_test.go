@@ -100,8 +100,10 @@ func same(a, b *ir.Array) bool {
 
 // Running layer by layer is bit-identical to running the whole model, with activations in memory or on disk.
 func TestLayerByLayerEqualsWholeModel(t *testing.T) {
-	for _, name := range []string{"mlp.onnx", "cnn.onnx", "transformer.onnx", "recurrent.onnx", "function.onnx", "shared.onnx", "unsorted.onnx", "duplicated.onnx",
-		"subgraph_if_outer.onnx", "subgraph_loop_outer.onnx", "subgraph_scan_outer.onnx", "subgraph_nested.onnx", "sparse_constant.onnx", "overridable.onnx"} {
+	for _, name := range []string{"mlp.onnx", "cnn.onnx", "transformer.onnx", "recurrent.onnx", "function.onnx",
+		"shared.onnx", "unsorted.onnx", "duplicated.onnx",
+		"subgraph_if_outer.onnx", "subgraph_loop_outer.onnx", "subgraph_scan_outer.onnx", "subgraph_nested.onnx",
+		"sparse_constant.onnx", "overridable.onnx"} {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, name)
 			samples := inputs(t, m)

@@ -89,7 +89,8 @@ var channelOps = map[string]func(k float64) (scale, shift float64){
 
 // channelArithmetic folds Mul, Add and the like by one constant per channel into the previous layer.
 func (f *folder) channelArithmetic(ctx context.Context, n *ir.Node) error {
-	if channelOps[n.Op.Type] == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) != 2 || n.Graph().Opset("") < weights.CastOpset {
+	if channelOps[n.Op.Type] == nil || !ir.DefaultDomain(n.Op.Domain) || len(n.Inputs()) != 2 ||
+		n.Graph().Opset("") < weights.CastOpset {
 		return nil
 	}
 	for i := range 2 {

@@ -125,7 +125,8 @@ func (f *folder) layerAfter(n *ir.Node) (*rescale.Layer, pass.Reason) {
 }
 
 // foldIntoPrevious folds n into the previous layer l.
-func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (none pass.Reason, err error) {
+func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.Layer,
+	a channelAffine) (none pass.Reason, err error) {
 	if reason := a.mismatch(n, l, l.Outputs); !reason.None() {
 		return reason, nil
 	}
@@ -143,7 +144,8 @@ func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.La
 }
 
 // foldIntoNext folds n into the next layer l. Padding is zeros, which n would have shifted.
-func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer, a channelAffine) (none pass.Reason, err error) {
+func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer,
+	a channelAffine) (none pass.Reason, err error) {
 	reason := a.mismatch(n, l, l.Inputs)
 	if reason.None() && pads(l.Node) && slices.ContainsFunc(a.shift, func(x float64) bool { return x != 0 }) {
 		reason = reasonAt(l.Node, pass.FoldPadding, "")

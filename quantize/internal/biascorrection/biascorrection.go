@@ -48,13 +48,16 @@ func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[
 	var layers []*rescale.Layer
 	for n := range s.Model.Graph.Nodes() {
 		l, reason := e.Layer(n)
-		if !reason.None() || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil || l.Weight.Const.DType != ir.Float {
+		if !reason.None() || l.Node != n || restored[l.Weight] == nil || n.Input(0).Const != nil ||
+			l.Weight.Const.DType != ir.Float {
 			continue
 		}
 		of[l] = &layer{Layer: l, restored: restored[l.Weight], sums: make([]float64, l.Inputs)}
 		all, layers = append(all, of[l]), append(layers, l)
 	}
-	useless, err := rescale.VisitInputs(ctx, s, d, layers, func(l *rescale.Layer, channel int, x []float32) { of[l].add(channel, x) })
+	useless, err := rescale.VisitInputs(ctx, s, d, layers, func(l *rescale.Layer, channel int, x []float32) {
+		of[l].add(channel, x)
+	})
 	if err != nil {
 		return err
 	}
@@ -65,7 +68,9 @@ func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[
 		}
 		return is
 	})
-	if err := pass.Parallel(ctx, s.Env.Workers, len(all), func(ctx context.Context, i int) error { return all[i].measure(ctx) }); err != nil {
+	if err := pass.Parallel(ctx, s.Env.Workers, len(all), func(ctx context.Context, i int) error {
+		return all[i].measure(ctx)
+	}); err != nil {
 		return err
 	}
 	for _, k := range all {

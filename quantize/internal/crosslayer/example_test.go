@@ -23,11 +23,13 @@ func Example() {
 	m.Opsets = []ir.Opset{{Version: 17}}
 	g := m.Graph
 	weight := func(name string, x ...float32) *ir.Value {
-		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{2, 2}}, Source: ir.Floats(x...)})
+		return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{2, 2}},
+			Source: ir.Floats(x...)})
 	}
 	x := g.NewValue("x")
 	g.Inputs = append(g.Inputs, x)
-	hidden := g.Insert(nil, "Relu", []*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("first", 16, -0.25, 8, 0.125)})})
+	hidden := g.Insert(nil, "Relu",
+		[]*ir.Value{g.Insert(nil, "MatMul", []*ir.Value{x, weight("first", 16, -0.25, 8, 0.125)})})
 	g.AddOutput(g.Insert(nil, "MatMul", []*ir.Value{hidden, weight("second", 1, -0.5, 4, 2)}))
 
 	eval := ir.NewEval("")

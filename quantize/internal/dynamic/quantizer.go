@@ -212,7 +212,8 @@ func (d *Quantizer) refuse(step *pass.Step, w *weights.Weight) pass.Reason {
 	if !reason.None() {
 		return reason
 	}
-	if before, after := w.Base.Const.Bytes(), cd.Bytes()+rewrite.GraphBytes(rewrite.IntegerProductBytes, len(w.Consumers), w.Base); after >= before {
+	if before, after := w.Base.Const.Bytes(),
+		cd.Bytes()+rewrite.GraphBytes(rewrite.IntegerProductBytes, len(w.Consumers), w.Base); after >= before {
 		return pass.Reason{Code: pass.Larger, Detail: fmt.Sprintf("%d bytes → %d bytes", before, after)}
 	}
 	return pass.Reason{}

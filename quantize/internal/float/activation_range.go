@@ -32,7 +32,8 @@ func (x *graphConversion) measureActivations(ctx context.Context) error {
 	case x.Data == nil: // the range is that of float32
 		return nil
 	case x.Data.Path == "":
-		x.step.Ledger.Note("", pass.Reason{Code: pass.RangesUnknown, Detail: fmt.Sprintf("range of %s ±%g", x.DType, x.largest)})
+		x.step.Ledger.Note("", pass.Reason{Code: pass.RangesUnknown,
+			Detail: fmt.Sprintf("range of %s ±%g", x.DType, x.largest)})
 		return nil
 	case x.step.Env.DryRun:
 		return nil
@@ -106,7 +107,8 @@ func (r *activationRange) report(s *pass.Step) {
 }
 
 func (r *activationRange) of(v *ir.Value) string {
-	return fmt.Sprintf("maximum magnitude %g on the samples, range of %s ±%g", math.Float32frombits(r.maxBits[v]), r.t.DType, r.t.largest)
+	return fmt.Sprintf("maximum magnitude %g on the samples, range of %s ±%g", math.Float32frombits(r.maxBits[v]),
+		r.t.DType, r.t.largest)
 }
 
 // passesFill reports whether the output of n represents infinity where an input does: n moves, selects or casts

@@ -40,14 +40,16 @@ func TestActivationsOutOfRangeAroundSubgraphs(t *testing.T) {
 		t.Skip("many models: left to runs without -short")
 	}
 	w := conform.Start(t)
-	for _, name := range []string{"subgraph_if", "subgraph_if_outer", "subgraph_loop_outer", "subgraph_scan_outer", "subgraph_nested", "function"} {
+	for _, name := range []string{"subgraph_if", "subgraph_if_outer", "subgraph_loop_outer", "subgraph_scan_outer",
+		"subgraph_nested", "function"} {
 		path := "../../../fixtures/" + name + ".onnx"
 		for v := range quanttest.Open(t, path).Graph.Nodes() {
 			y := v.Outputs[0].Name
 			t.Run(name+" "+y, func(t *testing.T) {
 				m, e := quanttest.Open(t, path), ir.NewEval(t.TempDir())
 				defer e.Close()
-				res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{outOfRange{name: y}})
+				res, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 2, Precheck: true},
+					[]pass.Options{outOfRange{name: y}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -120,14 +120,17 @@ func (x *graphConversion) markInteger(v *ir.Value) {
 		return
 	}
 	is, ok := v.Ints()
-	x.beyond[v] = ok && slices.ContainsFunc(is, func(i int64) bool { return math.Abs(float64(i)) > float64(x.largest)*largeFraction })
+	x.beyond[v] = ok && slices.ContainsFunc(is, func(i int64) bool {
+		return math.Abs(float64(i)) > float64(x.largest)*largeFraction
+	})
 }
 
 // markDivisions marks quotients by constants so small that they may exceed the type's range.
 func (x *graphConversion) markDivisions(ctx context.Context) error {
 	for n := range x.step.Model.Nodes() {
 		d := n.Input(1)
-		if operator.Of(n).Affine != operator.Factor || operator.Of(n).Commutative || d == nil || d.Const == nil || d.Const.DType != ir.Float || d.Const.Elems() > maxSmallConst {
+		if operator.Of(n).Affine != operator.Factor || operator.Of(n).Commutative || d == nil || d.Const == nil ||
+			d.Const.DType != ir.Float || d.Const.Elems() > maxSmallConst {
 			continue
 		}
 		smallest := 1 / (float64(x.largest) * largeFraction)

@@ -40,13 +40,15 @@ func (w *Converter) convert(ctx context.Context, s *pass.Step) error {
 }
 
 func newConversion(w *Converter, s *pass.Step) *graphConversion {
-	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]pass.Reason{}, fills: map[*ir.Value]bool{}, beyond: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
+	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]pass.Reason{}, fills: map[*ir.Value]bool{},
+		beyond: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
 }
 
 // rewrite changes the graph.
 func (x *graphConversion) rewrite(ctx context.Context) error {
 	w, s := x.Converter, x.step
-	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat, Far: x.activations.outOfRange, Limit: x.limitOf})
+	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat,
+		Far: x.activations.outOfRange, Limit: x.limitOf})
 	taken, rest := x.splitConstants()
 	if len(taken) == 0 {
 		return w.store(ctx, s, rest)
@@ -124,7 +126,8 @@ func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (none pas
 		return none, err
 	}
 	x.notes[v] = x.clamped(s)
-	x.beyond[v] = s.finite > 0 || s.maxBits < spec.InfBits && math.Float32frombits(s.maxBits) > x.largest*largeFraction && v.Const.Elems() <= maxSmallConst
+	x.beyond[v] = s.finite > 0 || s.maxBits < spec.InfBits && math.Float32frombits(s.maxBits) > x.largest*largeFraction &&
+		v.Const.Elems() <= maxSmallConst
 	switch {
 	case s.maxBits >= maskBits && s.maxBits <= spec.InfBits && x.isFill(v):
 		x.fills[v] = true
@@ -194,7 +197,8 @@ func (x *graphConversion) constant(v *ir.Value) *storedHalf {
 		limit = x.fillLimit(v)
 	}
 	t := x.recipe(v.Const, limit, v.Const.Elems() <= maxSmallConst).Derive()[0]
-	return &storedHalf{HalfType: x.HalfType, limit: limit, of: v.Name, form: x.form(v), stored: v.Graph().AddConst(v.Name+"_h", t)}
+	return &storedHalf{HalfType: x.HalfType, limit: limit, of: v.Name, form: x.form(v),
+		stored: v.Graph().AddConst(v.Name+"_h", t)}
 }
 
 // form distinguishes tables from other weights.

@@ -21,7 +21,8 @@ var BFloat16Type = HalfType{
 	half:         0x1p-8,
 	subnormal:    0x1p-134,
 	write:        kernel.BF16FromF32,
-	Note:         pass.Reason{Code: pass.NoKernel, Detail: "products of bfloat16 on the CPU, the embedded engine runs the model"},
+	Note: pass.Reason{Code: pass.NoKernel,
+		Detail: "products of bfloat16 on the CPU, the embedded engine runs the model"},
 }
 
 // Binary16 is float16, the binary16 of IEEE 754-2019, section 3.6.

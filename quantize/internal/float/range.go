@@ -26,10 +26,14 @@ func (w *Converter) unfit(s rangeCount) pass.Reason {
 	case s.maxBits >= spec.InfBits:
 		return spec.NotFinite(s.maxBits)
 	case s.maxBits >= w.Overflow && !w.Clamp:
-		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("largest magnitude %g, range of %s ±%g", size, w.DType, w.largest) + number(s.overflows, "beyond it")}
+		return pass.Reason{Code: pass.NotRepresented,
+			Detail: fmt.Sprintf("largest magnitude %g, range of %s ±%g", size, w.DType, w.largest) + number(s.overflows,
+				"beyond it")}
 	case s.maxBits > 0 && s.maxBits < w.minNormal:
 		smallest := math.Float32frombits(w.minNormal)
-		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("largest magnitude %g, smallest normal %s %g", size, w.DType, smallest) + number(s.underflows, "rounded to zero")}
+		return pass.Reason{Code: pass.NotRepresented,
+			Detail: fmt.Sprintf("largest magnitude %g, smallest normal %s %g", size, w.DType, smallest) + number(s.underflows,
+				"rounded to zero")}
 	}
 	return pass.Reason{}
 }

@@ -20,8 +20,9 @@ type SmallFloatQuantizer struct {
 	spec.SmallFloat
 	Form      pass.Form
 	PerTensor bool
-	Encode    func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding // nil if it does not support the weight
-	Note      pass.Reason                                                              // on each weight
+	// Nil if it does not support the weight.
+	Encode func(t spec.SmallFloat, v *ir.Value, axes []int) spec.SmallFloatEncoding
+	Note   pass.Reason // on each weight
 }
 
 // Run implements pass.Options.
@@ -64,7 +65,8 @@ func (w *SmallFloatQuantizer) Run(ctx context.Context, s *pass.Step) error {
 }
 
 // onlyTables are the encodings, by the first of equal weights, of 8-bit floats of which Gather alone looks up rows.
-func onlyTables(vs []*ir.Value, first map[*ir.Value]*ir.Value, planned map[*ir.Value]spec.SmallFloatEncoding) map[*ir.Value]*spec.Float8Encoding {
+func onlyTables(vs []*ir.Value, first map[*ir.Value]*ir.Value,
+	planned map[*ir.Value]spec.SmallFloatEncoding) map[*ir.Value]*spec.Float8Encoding {
 	tables := map[*ir.Value]*spec.Float8Encoding{}
 	for _, v := range vs {
 		f, _ := planned[first[v]].(*spec.Float8Encoding)
@@ -152,7 +154,8 @@ type storedSmallFloat struct {
 
 func storeSmallFloat(step *pass.Step, v *ir.Value, p spec.SmallFloatEncoding) *storedSmallFloat {
 	g, ts := v.Graph(), p.Recipe().Derive()
-	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, quantized: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]), scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
+	s := &storedSmallFloat{SmallFloatEncoding: p, of: v.Name, quantized: g.AddConst(v.Name+"_q", ts[spec.OutQuantized]),
+		scales: g.AddConst(v.Name+"_s", ts[spec.OutScales])}
 	if f, ok := p.(*spec.Float8Encoding); ok && f.AsBytes {
 		all := make([]byte, 1<<8)
 		for i := range all {
@@ -170,7 +173,8 @@ func (s *storedSmallFloat) parts() []pass.Part {
 		{Role: pass.Scales, Value: s.scales, Tensor: s.scales.Const},
 	}
 	if s.numbers != nil {
-		ps = append(ps, pass.Part{Role: pass.Scales, Value: s.numbers, Tensor: s.numbers.Const, Folded: 4 * s.numbers.Const.Elems()})
+		ps = append(ps, pass.Part{Role: pass.Scales, Value: s.numbers, Tensor: s.numbers.Const,
+			Folded: 4 * s.numbers.Const.Elems()})
 	}
 	return ps
 }
@@ -206,7 +210,8 @@ func products(v *ir.Value, e spec.SmallFloatEncoding, lookups []*weights.Consume
 		if s != nil && slices.ContainsFunc(lookups, func(l *weights.Consumer) bool { return l.Use == s.Use }) {
 			continue
 		}
-		if s == nil || s.Side != weights.Right || s.Elem != ir.Float || s.Node.Input(s.Use.Index) != v || s.Node.Graph() != v.Graph() || s.ShortProduct() {
+		if s == nil || s.Side != weights.Right || s.Elem != ir.Float || s.Node.Input(s.Use.Index) != v ||
+			s.Node.Graph() != v.Graph() || s.ShortProduct() {
 			return nil
 		}
 		if f.Layout.NumScales() > 1 && f.ScaleShape[s.ChannelAxis()] == 1 {
@@ -255,7 +260,8 @@ func (w *SmallFloatQuantizer) replace(step *pass.Step, r *rewrite.Rewriter, v *i
 	before, consumers := v.Const, pass.Consumers(v)
 	lookups, _ := weights.Lookups(v)
 	scaled := products(v, s.SmallFloatEncoding, lookups)
-	row := pass.Row{Form: w.Form, Notes: pass.Notes(weights.RemoveFromInputs(v), w.Note), Restore: s.Restore, Bound: s.Bound(), After: s.parts()}
+	row := pass.Row{Form: w.Form, Notes: pass.Notes(weights.RemoveFromInputs(v), w.Note), Restore: s.Restore,
+		Bound: s.Bound(), After: s.parts()}
 	switch {
 	case s.numbers != nil:
 		row.Form = pass.GatherQuantized

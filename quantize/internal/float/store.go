@@ -62,7 +62,8 @@ func (w *Converter) clamped(s rangeCount) pass.Reason {
 	if !w.Clamp || s.overflows == 0 {
 		return pass.Reason{}
 	}
-	return pass.Reason{Code: pass.Clamped, Detail: fmt.Sprintf("%d elements beyond the range of %s → ±%g", s.overflows, w.DType, w.largest)}
+	return pass.Reason{Code: pass.Clamped, Detail: fmt.Sprintf("%d elements beyond the range of %s → ±%g", s.overflows,
+		w.DType, w.largest)}
 }
 
 func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
@@ -117,7 +118,8 @@ type storedHalf struct {
 
 func (w *Converter) half(v *ir.Value) *storedHalf {
 	g := v.Graph()
-	return &storedHalf{HalfType: w.HalfType, limit: w.limit(), of: v.Name, form: w.stored, stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.limit(), false).Derive()[0])}
+	return &storedHalf{HalfType: w.HalfType, limit: w.limit(), of: v.Name, form: w.stored,
+		stored: g.AddConst(v.Name+"_h", w.recipe(v.Const, w.limit(), false).Derive()[0])}
 }
 
 // widened is the weight as float32.
@@ -140,7 +142,8 @@ func (h *storedHalf) replace(s *pass.Step, r *rewrite.Rewriter, v *ir.Value, not
 	}
 	for _, c := range lookups {
 		g, at := c.Node.Graph(), c.Node
-		r.ReplaceLookup(c, r.Cast(g, at, g.Insert(at, "Gather", []*ir.Value{h.stored, c.Activation()}), ir.Float), before.DType)
+		r.ReplaceLookup(c, r.Cast(g, at, g.Insert(at, "Gather", []*ir.Value{h.stored, c.Activation()}), ir.Float),
+			before.DType)
 	}
 	if all {
 		row.Form = h.lookup

@@ -20,7 +20,8 @@ func BenchmarkPalette(b *testing.B) {
 	e := &encoding{Layout: newLayout(t.Shape, -1, 0, 8, 16, 1), weight: t}
 	b.SetBytes(4 * int64(len(x)))
 	for b.Loop() {
-		if err := e.Recipe().Run(b.Context(), []io.ReaderAt{bytes.NewReader(kernel.Bytes(x))}, []io.Writer{io.Discard, io.Discard, io.Discard}); err != nil {
+		if err := e.Recipe().Run(b.Context(), []io.ReaderAt{bytes.NewReader(kernel.Bytes(x))},
+			[]io.Writer{io.Discard, io.Discard, io.Discard}); err != nil {
 			b.Fatal(err)
 		}
 	}

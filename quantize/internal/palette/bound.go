@@ -37,7 +37,8 @@ func (e *encoding) Bound() *pass.Bound {
 
 // replaced is the codebook with other entries for those of each group, whose order is that of their values.
 func (e *encoding) replaced(codebook *ir.Tensor, of func(entries []float32, order []int)) *ir.Tensor {
-	r := &ir.Recipe{Name: "limits of palette", In: []*ir.Tensor{codebook}, Out: []ir.Spec{codebook.Spec}, Work: 12 * codebook.Elems()}
+	r := &ir.Recipe{Name: "limits of palette", In: []*ir.Tensor{codebook}, Out: []ir.Spec{codebook.Spec},
+		Work: 12 * codebook.Elems()}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		entries := make([]float32, codebook.Elems())
 		if err := ir.ReadFull(in[0], kernel.Bytes(entries), 0); err != nil {
@@ -100,7 +101,8 @@ type nearestCheck struct {
 }
 
 // newNearestCheck reads the weight for its largest magnitude.
-func (e *encoding) newNearestCheck(ctx context.Context, of io.ReaderAt, _ func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
+func (e *encoding) newNearestCheck(ctx context.Context, of io.ReaderAt,
+	_ func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
 	c := &nearestCheck{allowed: 0x1p-18, largest: float32(math.Inf(1))}
 	c.relative, c.absolute = spec.Rounding(e.weight.DType)
 	f, x := pass.NewFloats(of, e.weight.DType), make([]float32, min(e.Elems, e.piece()))
@@ -193,7 +195,8 @@ func (c *vectorCheck) add(x []float32, y [][]float32) string {
 		least := slices.Min(c.sums[1:])
 		// Distances are those of elements relative to the largest one, and rounded restored values.
 		if slack := 0x1p-7*math.Sqrt(least*c.norm) + 0x1p-14*(c.norm+least); !(c.sums[0] <= least+slack) {
-			return fmt.Sprintf("the vector of element %d has squared distance %g of its entry, and %g of another one", c.seen-c.size, c.sums[0], least)
+			return fmt.Sprintf("the vector of element %d has squared distance %g of its entry, and %g of another one",
+				c.seen-c.size, c.sums[0], least)
 		}
 		clear(c.sums)
 		c.norm = 0

@@ -108,11 +108,13 @@ func (e *emitter) entries(st *stored) *ir.Value {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.whole()/st.entry()))
 	}
 	if st.Groups > 1 {
-		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner/st.entry())), e.offsets(st.Layout, st.Groups, 1))
+		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner/st.entry())),
+			e.offsets(st.Layout, st.Groups, 1))
 	}
 	x = e.node("Gather", st.parts[outCodebook].Value, x)
 	if st.Block > 0 {
-		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)), e.scales(st, e.node("Reshape", st.parts[outScales].Value, e.dims(-1, 1))))
+		x = e.node("Mul", e.node("Reshape", x, e.dims(-1, st.Block)),
+			e.scales(st, e.node("Reshape", st.parts[outScales].Value, e.dims(-1, 1))))
 	}
 	return x
 }
@@ -226,6 +228,7 @@ func (st *stored) lookUp(s *pass.Step, r *rewrite.Rewriter, c *weights.Consumer)
 		}
 		x = e.node("Mul", x, e.scales(st, e.node("Gather", st.parts[outScales].Value, blocks)))
 	}
-	shape := e.g.Insert(e.at, "Concat", []*ir.Value{e.node("Shape", c.Activation()), e.dims(st.weight.Shape[1:]...)}, ir.IntAttr("axis", 0))
+	shape := e.g.Insert(e.at, "Concat", []*ir.Value{e.node("Shape", c.Activation()), e.dims(st.weight.Shape[1:]...)},
+		ir.IntAttr("axis", 0))
 	r.ReplaceLookup(c, e.node("Reshape", x, shape), st.weight.DType)
 }

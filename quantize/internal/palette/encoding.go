@@ -111,7 +111,8 @@ func (e *encoding) observe(ctx context.Context, f *pass.Floats) (observation, er
 	}
 	o.distinct, o.peak = nil, math.Float32frombits(bits)
 	if o.peak < smallestPeak || o.peak > largestPeak {
-		return o, &pass.Unfit{Tensor: e.weight.Name, Reason: pass.Reason{Code: pass.NoScale, Detail: fmt.Sprintf("largest magnitude %g", o.peak)}}
+		return o, &pass.Unfit{Tensor: e.weight.Name,
+			Reason: pass.Reason{Code: pass.NoScale, Detail: fmt.Sprintf("largest magnitude %g", o.peak)}}
 	}
 	return o, nil
 }
@@ -122,7 +123,8 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	if err != nil {
 		return err
 	}
-	w := &encoder{encoding: e, codebooks: newCodebooks(e, f, o), out: out, packed: spec.NewPackedWriter(out[outIndices], int(e.bits()))}
+	w := &encoder{encoding: e, codebooks: newCodebooks(e, f, o), out: out,
+		packed: spec.NewPackedWriter(out[outIndices], int(e.bits()))}
 	n := e.chunk()
 	w.piece, w.indices = w.newValues(min(n, e.wholeSteps(e.piece()))), make([]byte, n/e.entry())
 	if e.Block > 0 {

@@ -49,7 +49,8 @@ func newBalancer(e *encoding, n int64) *balancer {
 
 // assign writes the indices of the entries of c for x, blocks whose first element is element first of the weight.
 func (a *balancer) assign(c *kernel.Codebook, indices []byte, x []float32, scales []byte, first int64) {
-	b, t := kernel.Blocks{X: x, Scales: a.floats[:len(scales)], Inverse: a.under[:len(scales)], Size: int(a.Block)}, scaleTable()
+	b, t := kernel.Blocks{X: x, Scales: a.floats[:len(scales)], Inverse: a.under[:len(scales)], Size: int(a.Block)},
+		scaleTable()
 	for i, s := range scales {
 		b.Scales[i], b.Inverse[i] = t.of[s], t.under[s]
 	}
@@ -72,7 +73,8 @@ func (a *balancer) part(c *kernel.Codebook, indices []byte, b kernel.Blocks, i, 
 	if n -= n % size; i%size != 0 || n <= 0 {
 		n, b = 1, kernel.Blocks{X: b.X[i : i+1], Scales: b.Scales[i/size:][:1], Inverse: b.Inverse[i/size:][:1], Size: 1}
 	} else {
-		b = kernel.Blocks{X: b.X[i : i+n], Scales: b.Scales[i/size:][:n/size], Inverse: b.Inverse[i/size:][:n/size], Size: b.Size}
+		b = kernel.Blocks{X: b.X[i : i+n], Scales: b.Scales[i/size:][:n/size], Inverse: b.Inverse[i/size:][:n/size],
+			Size: b.Size}
 	}
 	if o.run == 1 {
 		channels = n

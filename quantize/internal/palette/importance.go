@@ -30,7 +30,8 @@ func (q *Quantizer) importances(ctx context.Context, s *pass.Step, plans []*plan
 	var layers []*rescale.Layer
 	for _, p := range plans {
 		l, reason := e.Layer(pass.LeafUses(p.weight)[0].Node)
-		if !reason.None() || p.weight.Const.DType != ir.Float || l.Weight != p.weight || l.Node.Input(0).Const != nil || l.Node.Graph() != s.Model.Graph {
+		if !reason.None() || p.weight.Const.DType != ir.Float || l.Weight != p.weight || l.Node.Input(0).Const != nil ||
+			l.Node.Graph() != s.Model.Graph {
 			continue
 		}
 		of[l] = &importance{l, make([]float64, l.Inputs)}

@@ -48,7 +48,8 @@ type costs struct {
 }
 
 func newCosts(points []point) *costs {
-	c := &costs{points: points, weight: make([]float64, len(points)+1), sum: make([]float64, len(points)+1), power: make([]float64, len(points)+1)}
+	c := &costs{points: points, weight: make([]float64, len(points)+1), sum: make([]float64, len(points)+1),
+		power: make([]float64, len(points)+1)}
 	for i, p := range points {
 		first := float64(p.weight * p.value)
 		c.weight[i+1] = c.weight[i] + p.weight

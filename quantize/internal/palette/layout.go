@@ -22,7 +22,8 @@ type Layout struct {
 // newLayout divides elements of shape into groups of channels along axis, or into runs of elements with axis -1. With
 // size 0 there is one group.
 func newLayout(shape []int64, axis int, size, block int64, entries, vector int) *Layout {
-	l := &Layout{Entries: entries, Vector: vector, Block: block, Outer: 1, Groups: 1, Inner: (ir.Spec{Shape: shape}).Elems(), Index: ir.Uint8}
+	l := &Layout{Entries: entries, Vector: vector, Block: block, Outer: 1, Groups: 1,
+		Inner: (ir.Spec{Shape: shape}).Elems(), Index: ir.Uint8}
 	l.Elems = l.Inner
 	switch {
 	case size == 0 || l.Elems == 0:
@@ -222,7 +223,8 @@ func (l *Layout) specs(name string) []ir.Spec {
 // graphBytes is about the size of the nodes in the file, with the offsets of groups.
 func (l *Layout) graphBytes() (n int64) {
 	n = nodeBytes
-	for _, more := range []bool{l.Groups > 1, l.whole() != l.Elems, l.whole() != l.padded(), l.packed() && l.bits() == 6, l.Row > 0, l.Row > 0 && !l.wholeRows()} {
+	for _, more := range []bool{l.Groups > 1, l.whole() != l.Elems, l.whole() != l.padded(), l.packed() && l.bits() == 6,
+		l.Row > 0, l.Row > 0 && !l.wholeRows()} {
 		if more {
 			n += moreBytes
 		}

@@ -23,7 +23,8 @@ func TestEncodingDoesNotDependOnPieces(t *testing.T) {
 		if axis < 0 {
 			size *= 64
 		}
-		l := newLayout(shape, axis, size, block, rapid.SampledFrom([]int{4, 16, 64, 256}).Draw(t, "entries"), rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "vector"))
+		l := newLayout(shape, axis, size, block, rapid.SampledFrom([]int{4, 16, 64, 256}).Draw(t, "entries"),
+			rapid.SampledFrom([]int{1, 1, 2, 4}).Draw(t, "vector"))
 		if l.Inner%l.entry() != 0 && l.Groups > 1 || l.Block%l.entry() != 0 {
 			t.Skip("vectors in several groups")
 		}

@@ -48,7 +48,9 @@ func (q *Quantizer) Apply(ctx context.Context, s *pass.Step) error {
 		}
 		plans = append(plans, p)
 	}
-	plans, err := spec.Precheck(ctx, s, q.worthTables(s, plans), func(p *plan) (*ir.Value, spec.Encoding) { return p.weight, p.encoding })
+	plans, err := spec.Precheck(ctx, s, q.worthTables(s, plans), func(p *plan) (*ir.Value, spec.Encoding) {
+		return p.weight, p.encoding
+	})
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,8 @@ func (q *Quantizer) planAnyOpset(s *pass.Step, v *ir.Value) (*plan, pass.Reason)
 		e.outputs = outputsOf(v.Const.Shape, us[0].ScaleAxes)
 	}
 	if l := e.Layout; l.Inner%l.entry() != 0 && l.Groups > 1 || l.Block%l.entry() != 0 {
-		return nil, pass.Reason{Code: pass.Unsupported, Detail: fmt.Sprintf("vectors of %d in groups of %d elements and blocks of %d", l.Vector, l.Inner, l.Block)}
+		return nil, pass.Reason{Code: pass.Unsupported,
+			Detail: fmt.Sprintf("vectors of %d in groups of %d elements and blocks of %d", l.Vector, l.Inner, l.Block)}
 	}
 	before, after := v.Const.Bytes(), e.Bytes()+rewrite.GraphBytes(e.graphBytes(), 1, v)
 	if after >= before {
@@ -169,7 +172,8 @@ func (q *Quantizer) replace(ctx context.Context, s *pass.Step, plans []*plan) er
 // replace replaces v, which has equal values, by st.
 func (st *stored) replace(s *pass.Step, r *rewrite.Rewriter, v *ir.Value) {
 	before, consumers := v.Const, pass.Consumers(v)
-	row := pass.Row{Form: pass.CastMul, Notes: pass.Notes(weights.RemoveFromInputs(v)), Restore: st.Restore, Bound: st.Bound(), Sharing: st.sharing()}
+	row := pass.Row{Form: pass.CastMul, Notes: pass.Notes(weights.RemoveFromInputs(v)), Restore: st.Restore,
+		Bound: st.Bound(), Sharing: st.sharing()}
 	if v.Name != st.of {
 		row.SharedWith = st.of
 	}

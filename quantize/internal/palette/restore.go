@@ -11,7 +11,8 @@ import (
 
 // Restore is the float weight: entries times scales.
 func (e *encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: e.restoreName(), In: parts, Out: []ir.Spec{e.weight.Spec}, Work: 12*e.chunk() + e.Groups*e.stored()*4}
+	r := &ir.Recipe{Name: e.restoreName(), In: parts, Out: []ir.Spec{e.weight.Spec},
+		Work: 12*e.chunk() + e.Groups*e.stored()*4}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		entries := make([]float32, e.Groups*e.stored())
 		if err := ir.ReadFull(in[outCodebook], kernel.Bytes(entries), 0); err != nil {

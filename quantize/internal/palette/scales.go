@@ -26,7 +26,8 @@ type scaler struct {
 // scaleTable are powers of two to eighths.
 var scaleTable = sync.OnceValue(func() *scaler {
 	t := &scaler{}
-	eighths := [stepsOctave]float64{1, 0.9170040432046712, 0.8408964152537145, 0.7711054127039704, 0.7071067811865476, 0.6484197773255048, 0.5946035575013605, 0.5452538663326288}
+	eighths := [stepsOctave]float64{1, 0.9170040432046712, 0.8408964152537145, 0.7711054127039704, 0.7071067811865476,
+		0.6484197773255048, 0.5946035575013605, 0.5452538663326288}
 	for i := 1; i <= largest; i++ {
 		down := largest - i
 		t.of[i] = float32(math.Ldexp(eighths[down%stepsOctave], -(down / stepsOctave)))

@@ -12,7 +12,8 @@ import (
 
 // sharing are the indices and scales of a stored weight, for training of its codebooks.
 func (st *stored) sharing() *pass.Sharing {
-	sh := &pass.Sharing{Codebook: outCodebook, Block: st.Block, Indices: st.numbers(outIndices, ir.Int32, st.weight.Shape, st.writeIndices)}
+	sh := &pass.Sharing{Codebook: outCodebook, Block: st.Block,
+		Indices: st.numbers(outIndices, ir.Int32, st.weight.Shape, st.writeIndices)}
 	if st.Block > 0 {
 		sh.Scales = st.numbers(outScales, ir.Float, []int64{ceilDiv(st.Elems, st.Block)}, st.writeScales)
 	}
@@ -20,8 +21,10 @@ func (st *stored) sharing() *pass.Sharing {
 }
 
 // numbers is a lazy tensor of numbers that write makes from a part, those from first on.
-func (st *stored) numbers(part int, dt ir.DType, shape []int64, write func(r io.ReaderAt, w io.Writer, first, n int64) error) *ir.Tensor {
-	r := &ir.Recipe{Name: "numbers of palette", In: []*ir.Tensor{st.parts[part].Tensor}, Out: []ir.Spec{{Name: st.of, DType: dt, Shape: shape}}, Work: 6 * st.chunk()}
+func (st *stored) numbers(part int, dt ir.DType, shape []int64,
+	write func(r io.ReaderAt, w io.Writer, first, n int64) error) *ir.Tensor {
+	r := &ir.Recipe{Name: "numbers of palette", In: []*ir.Tensor{st.parts[part].Tensor},
+		Out: []ir.Spec{{Name: st.of, DType: dt, Shape: shape}}, Work: 6 * st.chunk()}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		elems, n := r.Out[0].Elems(), st.chunk()
 		for first := int64(0); first < elems; first += n {

@@ -8,7 +8,8 @@ import (
 )
 
 func matrix(g *ir.Graph, name string) *ir.Value {
-	return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{4, 4}}, Source: make(ir.Mem, 64)})
+	return g.AddConst(name, &ir.Tensor{Spec: ir.Spec{Name: name, DType: ir.Float, Shape: []int64{4, 4}},
+		Source: make(ir.Mem, 64)})
 }
 
 func floats(g *ir.Graph, name string) *ir.Value {
@@ -32,7 +33,8 @@ func TestOutputsKeepNameAndType(t *testing.T) {
 		t.Errorf("input %s %v, first node %s", x.Name, x.Type, g.First().Op)
 	}
 	out := g.Outputs[0]
-	if out.Name != "y" || out.Type.Elem != ir.Float || out.Producer().Op.Type != "Cast" || out.Producer().Input(0).Producer().Op.Type != "MatMul" {
+	if out.Name != "y" || out.Type.Elem != ir.Float || out.Producer().Op.Type != "Cast" ||
+		out.Producer().Input(0).Producer().Op.Type != "MatMul" {
 		t.Errorf("output %s %v of %s", out.Name, out.Type, out.Producer().Op)
 	}
 }

@@ -48,7 +48,8 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 		now := e.g.AddConst(base.Name+"_q", ts[0])
 		row.Form, row.Bound = qdqForm, k.bound(corrected)
 		scales := e.g.AddConst(base.Name+"_s", ts[1])
-		row.After = []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]}, {Role: pass.Scales, Value: scales, Tensor: ts[1]}}
+		row.After = []pass.Part{{Role: pass.Payload, Value: now, Tensor: ts[0]},
+			{Role: pass.Scales, Value: scales, Tensor: ts[1]}}
 		var attrs []*ir.Attr
 		if k.encoding.Axis >= 0 {
 			attrs = append(attrs, ir.IntAttr("axis", int64(len(k.shape)-1)))
@@ -69,8 +70,9 @@ func (k *biasEncoding) correctedBias() *ir.Tensor {
 		return k.bias
 	}
 	r := &ir.Recipe{
-		Name: "correct-bias", In: []*ir.Tensor{k.bias, k.weight.ScaleValue.Const, k.encoding.Weight}, Work: 9*k.encoding.Weight.Elems() + 12*k.bias.Elems(),
-		Out: []ir.Spec{{Name: k.bias.Name, DType: ir.Float, Shape: k.shape}},
+		Name: "correct-bias", In: []*ir.Tensor{k.bias, k.weight.ScaleValue.Const, k.encoding.Weight},
+		Work: 9*k.encoding.Weight.Elems() + 12*k.bias.Elems(),
+		Out:  []ir.Spec{{Name: k.bias.Name, DType: ir.Float, Shape: k.shape}},
 	}
 	if k.weight.ZeroPointValue != nil {
 		r.In = append(r.In, k.weight.ZeroPointValue.Const)
@@ -93,14 +95,16 @@ func (k *biasEncoding) correctedBias() *ir.Tensor {
 func (k *biasEncoding) recipe(corrected *ir.Tensor) *ir.Recipe {
 	return &ir.Recipe{
 		Name: "quantize-bias", In: []*ir.Tensor{corrected, k.weight.ScaleValue.Const}, Work: 12 * k.bias.Elems(),
-		Out: []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.shape}, {Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}},
+		Out: []ir.Spec{{Name: k.bias.Name, DType: ir.Int32, Shape: k.shape},
+			{Name: k.bias.Name, DType: ir.Float, Shape: k.encoding.ScaleShape}},
 		Run: k.quantize,
 	}
 }
 
 func (k *biasEncoding) quantize(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
 	x, scales := make([]float32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
-	if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(x), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
+	if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(x), 0),
+		ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
 		return err
 	}
 	quantized, err := quantizeBias(k.bias.Name, x, scales, k.activationScale)
@@ -150,7 +154,8 @@ func quantizeBias(name string, x, scales []float32, activation float32) ([]int32
 		s := scales[i%len(scales)]
 		q := math.RoundToEven(float64(x[i]) / float64(s))
 		if !(math.Abs(q) < math.MaxInt32/2) { // the rest of the range is for sums of products
-			return nil, &pass.Unfit{Tensor: name, Reason: pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("%g in int32 at scale %g", x[i], s)}}
+			return nil, &pass.Unfit{Tensor: name,
+				Reason: pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("%g in int32 at scale %g", x[i], s)}}
 		}
 		quantized[i] = int32(q)
 	}
@@ -162,7 +167,8 @@ func (k *biasEncoding) dequantized(parts []*ir.Tensor) *ir.Tensor {
 	r := &ir.Recipe{Name: "dequantize-bias", In: parts, Out: []ir.Spec{k.bias.Spec}, Work: 12 * k.bias.Elems()}
 	r.Run = func(_ context.Context, in []io.ReaderAt, out []io.Writer) error {
 		quantized, scales := make([]int32, k.bias.Elems()), make([]float32, k.encoding.Layout.NumScales())
-		if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(quantized), 0), ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
+		if err := errors.Join(ir.ReadFull(in[0], kernel.Bytes(quantized), 0),
+			ir.ReadFull(in[1], kernel.Bytes(scales), 0)); err != nil {
 			return err
 		}
 		x := make([]float32, len(quantized))
@@ -178,7 +184,8 @@ func (k *biasEncoding) dequantized(parts []*ir.Tensor) *ir.Tensor {
 // precheck, in runs with that option, reads weights and biases and keeps layers in float whose values no scale
 // represents. Such a weight is skipped. It reports whether there are any: each time a node less is a layer, or one more
 // is in float, so that there is an end.
-func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (some bool, err error) {
+func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedGraph,
+	known map[string]calibrate.Summary) (some bool, err error) {
 	if !step.Env.Precheck {
 		return false, nil
 	}
@@ -225,7 +232,8 @@ func observed(ctx context.Context, step *pass.Step, l *quantizedLayer) (*spec.QP
 }
 
 // checkBias is the error of the recipe of l's bias.
-func (s *Quantizer) checkBias(ctx context.Context, step *pass.Step, l *quantizedLayer, a *spec.QParams, activation float32) error {
+func (s *Quantizer) checkBias(ctx context.Context, step *pass.Step, l *quantizedLayer, a *spec.QParams,
+	activation float32) error {
 	if l.bias == nil || s.FloatBias {
 		return nil
 	}

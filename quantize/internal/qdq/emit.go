@@ -25,7 +25,8 @@ type emitter struct {
 
 // emit rewrites the graph.
 func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) error {
-	e := &emitter{Quantizer: s, quantizedGraph: f, g: step.Model.Graph, known: known, scaleSources: map[*ir.Value]string{}, weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.PerChannel{}, biases: map[*ir.Value]bool{}}
+	e := &emitter{Quantizer: s, quantizedGraph: f, g: step.Model.Graph, known: known, scaleSources: map[*ir.Value]string{},
+		weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.PerChannel{}, biases: map[*ir.Value]bool{}}
 	values := f.quantizedValues()
 	for _, v := range values {
 		e.scaleSources[v] = f.scaleSource(v).Name
@@ -65,7 +66,8 @@ func (e *emitter) shield() {
 	copies := map[*ir.Value]*ir.Value{}
 	for _, n := range slices.Collect(e.g.Nodes()) {
 		x, w := n.Input(0), n.Input(1)
-		if operator.Of(n).Input(2).Role != operator.Bias || x == nil || !dequantized(x) || w == nil || dequantized(w) || !isQuantized(n.Outputs[0]) {
+		if operator.Of(n).Input(2).Role != operator.Bias || x == nil || !dequantized(x) || w == nil || dequantized(w) ||
+			!isQuantized(n.Outputs[0]) {
 			continue
 		}
 		if copies[x] == nil {
@@ -79,7 +81,8 @@ func (e *emitter) shield() {
 // the only reader.
 func isQuantized(v *ir.Value) bool {
 	for v != nil {
-		readers := slices.DeleteFunc(slices.Clone(v.Uses()), func(u ir.Use) bool { return u.Node == nil }) // an output of the model as well does not prevent it
+		// An output of the model as well does not prevent it.
+		readers := slices.DeleteFunc(slices.Clone(v.Uses()), func(u ir.Use) bool { return u.Node == nil })
 		if len(readers) != 1 || operator.Of(readers[0].Node).Layer() {
 			return false
 		}
@@ -106,7 +109,8 @@ func (e *emitter) scaleOf(v *ir.Value) float32 {
 // DequantizeLinear.
 func (e *emitter) value(v *ir.Value) func() {
 	scale, zero, _ := e.Activations.qparams(e.known[e.scaleSources[v]].Range)
-	in := []*ir.Value{e.step.Const(e.g, ir.Float, nil, ir.Floats(scale)), e.step.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
+	in := []*ir.Value{e.step.Const(e.g, ir.Float, nil, ir.Floats(scale)),
+		e.step.Const(e.g, e.Activations.DType, nil, e.Activations.constant(zero))}
 	maker, exact := e.quantizedProducer(v), e.keepsFloat(v)
 	var consumers []ir.Use
 	for _, u := range v.Uses() {
@@ -168,7 +172,9 @@ func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 		return
 	}
 	// ONNX Runtime quantizes float biases of Conv itself, of Gemm only before QuantizeLinear.
-	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Base.Const, shape: l.bias.Shape, weight: e.stored[l.weight], group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil || e.separatesBias(n)}
+	b := &biasEncoding{encoding: l.encoding, bias: l.bias.Base.Const, shape: l.bias.Shape, weight: e.stored[l.weight],
+		group: max(1, n.Int("group", 1)), activationScale: scale, float: l.float || e.FloatBias && l.consumer == nil ||
+			e.separatesBias(n)}
 	if !e.NoBiasCorrection {
 		b.means = means
 	}
@@ -195,7 +201,9 @@ func (e *emitter) weight(l *quantizedLayer) *ir.Value {
 		in = append(in, st.ZeroPointValue)
 	} else if st.Spec.ZeroPoint() != 0 || l.consumer != nil {
 		n := int(st.Layout.NumScales())
-		st.ExplicitZeroPoint = e.g.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: st.Spec.DType(), Shape: st.ScaleShape}, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, n))})
+		st.ExplicitZeroPoint = e.g.AddConst("z",
+			&ir.Tensor{Spec: ir.Spec{DType: st.Spec.DType(), Shape: st.ScaleShape},
+				Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, n))})
 		in = append(in, st.ExplicitZeroPoint)
 	}
 	var attrs []*ir.Attr

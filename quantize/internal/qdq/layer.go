@@ -50,7 +50,8 @@ func (s *Quantizer) layer(n *ir.Node) *quantizedLayer {
 		return s.convolution(n)
 	}
 	k := weights.ConsumerAt(n, false)
-	if k == nil || s.floatNodes[n] || k.Side != weights.Right || len(k.Shape) != 2 || !k.Unsupported.None() || k.Elem != ir.Float {
+	if k == nil || s.floatNodes[n] || k.Side != weights.Right || len(k.Shape) != 2 || !k.Unsupported.None() ||
+		k.Elem != ir.Float {
 		return nil
 	}
 	return s.matrixLayer(k)
@@ -58,7 +59,8 @@ func (s *Quantizer) layer(n *ir.Node) *quantizedLayer {
 
 func (s *Quantizer) convolution(n *ir.Node) *quantizedLayer {
 	o := pass.Trace(n.Input(1))
-	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil || n.Input(0).Const != nil {
+	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || len(o.Shape) < 3 || n.Input(0) == nil ||
+		n.Input(0).Const != nil {
 		return nil
 	}
 	l := &quantizedLayer{node: n, weight: o.Base, float: s.floatNodes[n]}
@@ -72,7 +74,8 @@ func (s *Quantizer) matrixLayer(st *weights.Consumer) *quantizedLayer {
 	if n.Op.Is("Gemm") && (n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1) {
 		return nil
 	}
-	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: l.weight.Const, Shape: st.BaseShape(), Spec: s.weightSpec(), Axis: st.ChannelAxis(), Transpose: st.Transposed}
+	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: l.weight.Const, Shape: st.BaseShape(), Spec: s.weightSpec(),
+		Axis: st.ChannelAxis(), Transpose: st.Transposed}
 	return s.withScales(l)
 }
 
@@ -101,7 +104,8 @@ func (s *Quantizer) withScales(l *quantizedLayer) *quantizedLayer {
 // if v is none.
 func biasOf(v *ir.Value, channels int64) *pass.Operand {
 	o := pass.Trace(v)
-	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || o.Base.Const.DType != ir.Float || len(o.Shape) == 0 || o.Base.Const.Elems() != channels || o.Shape[len(o.Shape)-1] != channels {
+	if o == nil || !o.Trouble.None() || o.Transposed || o.Elem != ir.Float || o.Base.Const.DType != ir.Float ||
+		len(o.Shape) == 0 || o.Base.Const.Elems() != channels || o.Shape[len(o.Shape)-1] != channels {
 		return nil
 	}
 	return o
@@ -117,7 +121,8 @@ func (s *Quantizer) weightSpec() spec.QuantSpec {
 // refuses reports whether l's weight is not selected, cannot be replaced, or would grow.
 func (s *Quantizer) refuses(step *pass.Step, l *quantizedLayer, all map[*ir.Node]*quantizedLayer) bool {
 	w := l.weight
-	if w.Ambiguous || w.Graph() != step.Model.Graph || w.Const.DType != ir.Float || step.Select.Excludes(w, pass.Consumers(w)) {
+	if w.Ambiguous || w.Graph() != step.Model.Graph || w.Const.DType != ir.Float ||
+		step.Select.Excludes(w, pass.Consumers(w)) {
 		return true
 	}
 	leaves := pass.LeafUses(w)
@@ -134,7 +139,8 @@ func (s *Quantizer) refuses(step *pass.Step, l *quantizedLayer, all map[*ir.Node
 
 // sameEncoding reports whether both can read the same quantized weight.
 func (l *quantizedLayer) sameEncoding(o *quantizedLayer) bool {
-	return l.float == o.float && l.encoding.Axis == o.encoding.Axis && l.encoding.Transpose == o.encoding.Transpose && slices.Equal(l.encoding.Shape, o.encoding.Shape)
+	return l.float == o.float && l.encoding.Axis == o.encoding.Axis && l.encoding.Transpose == o.encoding.Transpose &&
+		slices.Equal(l.encoding.Shape, o.encoding.Shape)
 }
 
 // row is the ledger row of l's weight.

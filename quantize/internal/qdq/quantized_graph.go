@@ -18,7 +18,8 @@ type quantizedGraph struct {
 
 // newQuantizedGraph finds the largest set of nodes such that operators between layers read only quantized values, and
 // have a consumer of their quantized outputs: anything else would lose precision without need.
-func newQuantizedGraph(s *pass.Step, layers map[*ir.Node]*quantizedLayer, left map[*ir.Node]bool, absorbs bool) *quantizedGraph {
+func newQuantizedGraph(s *pass.Step, layers map[*ir.Node]*quantizedLayer, left map[*ir.Node]bool,
+	absorbs bool) *quantizedGraph {
 	f := &quantizedGraph{step: s, layers: layers, integer: map[*ir.Node]bool{}, fusesActivations: absorbs}
 	var glue []*ir.Node
 	for n := range s.Model.Graph.Nodes() {
@@ -44,7 +45,9 @@ func newQuantizedGraph(s *pass.Step, layers map[*ir.Node]*quantizedLayer, left m
 
 // isConnected reports whether n reads quantized values, and its outputs are read quantized.
 func (f *quantizedGraph) isConnected(n *ir.Node) bool {
-	return !slices.ContainsFunc(f.reads(n), func(v *ir.Value) bool { return f.quantizedProducer(v) == nil }) && slices.ContainsFunc(f.outputs(n), f.readQuantized)
+	return !slices.ContainsFunc(f.reads(n), func(v *ir.Value) bool {
+		return f.quantizedProducer(v) == nil
+	}) && slices.ContainsFunc(f.outputs(n), f.readQuantized)
 }
 
 // reads are the activations that n reads quantized.
@@ -84,7 +87,8 @@ func (f *quantizedGraph) fusedActivation(n *ir.Node) *ir.Node {
 	if a == nil || a.Graph() != n.Graph() || !a.Op.Is("Relu") && !f.isFusibleClip(a, n.Outputs[0]) {
 		return nil
 	}
-	if l := f.layers[n]; l != nil && l.consumer != nil && slices.ContainsFunc(a.Outputs[0].Uses(), func(u ir.Use) bool { return !f.readsQuantized(u) }) {
+	if l := f.layers[n]; l != nil && l.consumer != nil &&
+		slices.ContainsFunc(a.Outputs[0].Uses(), func(u ir.Use) bool { return !f.readsQuantized(u) }) {
 		return nil // float outputs are more precise
 	}
 	return a

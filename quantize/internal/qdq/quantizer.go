@@ -99,7 +99,9 @@ func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
 		return nil
 	}
 	if s.Activations.is16Bit() {
-		step.Ledger.Note("", pass.Reason{Code: pass.NoKernel, Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.MeasuredRuntime, s.Activations.DType)})
+		step.Ledger.Note("", pass.Reason{Code: pass.NoKernel,
+			Detail: fmt.Sprintf("integer kernels of %s for %s activations, computed in float", pass.MeasuredRuntime,
+				s.Activations.DType)})
 	}
 	return s.emit(step, f, known)
 }
@@ -116,7 +118,8 @@ func (s *Quantizer) raiseOpset(ctx context.Context, step *pass.Step) error {
 }
 
 // calibrate chooses the nodes and their ranges. Nodes with a value without range are kept in float.
-func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedGraph, map[string]calibrate.Summary, error) {
+func (s *Quantizer) calibrate(ctx context.Context,
+	step *pass.Step) (*quantizedGraph, map[string]calibrate.Summary, error) {
 	known := map[string]calibrate.Summary{}
 	for {
 		f := newQuantizedGraph(step, s.layersOf(step), s.floatNodes, !s.Activations.Symmetric)
@@ -147,7 +150,8 @@ func (s *Quantizer) calibrate(ctx context.Context, step *pass.Step) (*quantizedG
 }
 
 // measureRanges adds summaries of the named values, and returns why some have no range.
-func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []string, known map[string]calibrate.Summary) (map[string]pass.Reason, error) {
+func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []string,
+	known map[string]calibrate.Summary) (map[string]pass.Reason, error) {
 	reasons := map[string]pass.Reason{}
 	switch {
 	case len(names) == 0:
@@ -191,7 +195,8 @@ func (s *Quantizer) findCoarse(f *quantizedGraph, known map[string]calibrate.Sum
 		db := 10 * math.Log10(k.Variance/(float64(scale)*float64(scale)/12))
 		switch {
 		case !normal:
-			reasons[name] = pass.Reason{Code: pass.FloatNoScale, Detail: fmt.Sprintf("%s, range from %g to %g", name, k.Min, k.Max)}
+			reasons[name] = pass.Reason{Code: pass.FloatNoScale,
+				Detail: fmt.Sprintf("%s, range from %g to %g", name, k.Min, k.Max)}
 		case k.Variance > 0 && db < s.minSQNR:
 			reasons[name] = pass.Reason{Code: pass.FloatSQNR, Detail: fmt.Sprintf("%s, SQNR %.1f dB", name, db)}
 		}
@@ -207,7 +212,8 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 	for _, name := range names {
 		v, ok := file.Values[name]
 		if !ok {
-			return fmt.Errorf("%s: it has no range for value %q: ranges are of one model; --save-ranges writes them", s.LoadRanges, name)
+			return fmt.Errorf("%s: it has no range for value %q: ranges are of one model; --save-ranges writes them",
+				s.LoadRanges, name)
 		}
 		known[name] = v
 	}

@@ -21,9 +21,11 @@ const referenceSamples = 2
 
 // sensitivityHolds reports whether the output SQNR with quantized activations is at least the minimum. Otherwise it
 // raises the threshold for activations, as long as there is a higher one.
-func (s *Quantizer) sensitivityHolds(ctx context.Context, step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) (_ bool, err error) {
+func (s *Quantizer) sensitivityHolds(ctx context.Context, step *pass.Step, f *quantizedGraph,
+	known map[string]calibrate.Summary) (_ bool, err error) {
 	i := slices.Index(sqnrThresholds, s.minSQNR)
-	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || step.Env.DryRun || len(f.integer) == 0 || i < 0 || i+1 == len(sqnrThresholds) {
+	if s.ActivationSQNR <= 0 || s.LoadRanges != "" || step.Env.DryRun || len(f.integer) == 0 || i < 0 ||
+		i+1 == len(sqnrThresholds) {
 		return true, nil
 	}
 	if s.reference == nil {
@@ -74,7 +76,8 @@ func (s *Quantizer) newReference(ctx context.Context, step *pass.Step, f *quanti
 }
 
 // lowestSQNR is the lowest SQNR of an output with fake-quantized activations.
-func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGraph, known map[string]calibrate.Summary) (float64, error) {
+func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGraph,
+	known map[string]calibrate.Summary) (float64, error) {
 	coded := map[string]calibrate.Range{}
 	for _, v := range f.quantizedValues() {
 		if f.scaleSource(v) == v {

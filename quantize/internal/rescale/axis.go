@@ -42,8 +42,10 @@ type layout struct {
 var layouts = map[string]func(n *ir.Node, o *pass.Operand) (layout, pass.Reason){
 	"Conv":          conv,
 	"ConvTranspose": convTranspose,
-	"Gemm":          func(n *ir.Node, o *pass.Operand) (layout, pass.Reason) { return matrix(n, o, n.Int("transB", 0) != 0) },
-	"MatMul":        func(n *ir.Node, o *pass.Operand) (layout, pass.Reason) { return matrix(n, o, false) },
+	"Gemm": func(n *ir.Node, o *pass.Operand) (layout, pass.Reason) {
+		return matrix(n, o, n.Int("transB", 0) != 0)
+	},
+	"MatMul": func(n *ir.Node, o *pass.Operand) (layout, pass.Reason) { return matrix(n, o, false) },
 }
 
 // conv is M × C/group × kernel.

@@ -32,7 +32,8 @@ func (l *Layer) InputChannel(i int64) int64 { return l.in.channel(i) }
 // VisitInputs runs the model of s on calibration samples, and calls do for all elements x of the inputs of layers,
 // those of one channel at a time. It returns why inputs of some layers give no statistics; what do has seen of them is
 // of no use.
-func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []*Layer, do func(l *Layer, channel int, x []float32)) (useless map[*Layer]pass.Reason, err error) {
+func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []*Layer,
+	do func(l *Layer, channel int, x []float32)) (useless map[*Layer]pass.Reason, err error) {
 	by, names := map[string][]*Layer{}, []string(nil)
 	useless = map[*Layer]pass.Reason{}
 	for _, l := range layers {
@@ -89,7 +90,8 @@ func (l *Layer) Overflow(ctx context.Context, f []float64) (pass.Reason, error) 
 		bits = max(bits, kernel.AbsMaxBits(w))
 		return nil
 	})
-	if w := float64(math.Float32frombits(bits)); err == nil && w <= math.MaxFloat32 && w*factor > l.Weight.Const.DType.Largest() {
+	if w := float64(math.Float32frombits(bits)); err == nil && w <= math.MaxFloat32 &&
+		w*factor > l.Weight.Const.DType.Largest() {
 		return reasonAt(l.Node, pass.NotRepresented, fmt.Sprintf("weights up to %g times %g", w, factor)), nil
 	}
 	return pass.Reason{}, err
@@ -123,7 +125,8 @@ func (l *Layer) OutputPeaks(ctx context.Context, fs [][]float64) ([][]float64, e
 	for k, f := range fs {
 		by[k], bits[k] = l.in.spread(f), make([]uint32, l.Outputs)
 	}
-	byInput, width := l.in.inner == l.Outputs && l.out.inner == 1, l.Inputs // whether a row is an input channel, and its length
+	// Whether a row is an input channel, and its length.
+	byInput, width := l.in.inner == l.Outputs && l.out.inner == 1, l.Inputs
 	if byInput {
 		width = l.Outputs
 	}

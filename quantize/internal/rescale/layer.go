@@ -105,7 +105,8 @@ func (e *Editor) biased(n *ir.Node) *ir.Node {
 		return nil
 	}
 	for i, v := range n.Inputs() {
-		if v != nil && v.Producer() != nil && v.Producer().Op.Is("MatMul") && v.Graph() == n.Graph() && len(v.Uses()) == 1 && pass.Trace(n.Input(1-i)) != nil {
+		if v != nil && v.Producer() != nil && v.Producer().Op.Is("MatMul") && v.Graph() == n.Graph() && len(v.Uses()) == 1 &&
+			pass.Trace(n.Input(1-i)) != nil {
 			return v.Producer()
 		}
 	}

@@ -15,7 +15,8 @@ func (e *Editor) Vector(n *ir.Node, i int, channels int64) bool {
 		return false
 	}
 	o := pass.Trace(v)
-	return (ir.Spec{Shape: o.Shape}).Elems() == channels && taken(o.Elem) && o.Elem == o.Base.Const.DType && !o.Base.Ambiguous
+	return (ir.Spec{Shape: o.Shape}).Elems() == channels && taken(o.Elem) && o.Elem == o.Base.Const.DType &&
+		!o.Base.Ambiguous
 }
 
 // own is the constant that v, which may be nil, is or is a view of, if nothing else reads it and its elements are those

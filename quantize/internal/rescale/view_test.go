@@ -14,7 +14,10 @@ import (
 // factors.
 func TestViewsCanBeReadAnywhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, a := range []axis{{n: 7, inner: 1}, {n: 5, inner: 3}, {n: 2, inner: 64}, {n: 12, inner: 2, of: func(i int64) int64 { return i % 4 }}} {
+	for _, a := range []axis{{n: 7, inner: 1}, {n: 5, inner: 3}, {n: 2, inner: 64},
+		{n: 12, inner: 2, of: func(i int64) int64 {
+			return i % 4
+		}}} {
 		for _, dt := range []ir.DType{ir.Float, ir.Float16, ir.BFloat16} {
 			n := a.n * a.inner * 6
 			x, f := make([]float32, n), make([]float64, a.n)

@@ -54,7 +54,8 @@ func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 	shape := g.Insert(at, "Shape", []*ir.Value{quantized})
 	blocks := st.blockShape()
 	x := r.reshapeTo(g, at, r.Cast(g, at, quantized, ir.Float), blocks.values...)
-	x = g.Insert(at, "Reshape", []*ir.Value{r.dequantizeBlocks(g, at, st, x, zero, rows(st.ScaleValue), blocks.scales), shape})
+	x = g.Insert(at, "Reshape", []*ir.Value{r.dequantizeBlocks(g, at, st, x, zero, rows(st.ScaleValue), blocks.scales),
+		shape})
 	if s.Elem != ir.Float {
 		x = r.Cast(g, at, x, s.Elem)
 	}
@@ -133,12 +134,14 @@ func (r *Rewriter) Reshape(g *ir.Graph, v *ir.Value, shape ...int64) *ir.Value {
 }
 
 func (r *Rewriter) reshapeTo(g *ir.Graph, at *ir.Node, v *ir.Value, shape ...int64) *ir.Value {
-	return g.Insert(at, "Reshape", []*ir.Value{v, r.step.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))})
+	return g.Insert(at, "Reshape", []*ir.Value{v,
+		r.step.Const(g, ir.Int64, []int64{int64(len(shape))}, ir.Ints(shape...))})
 }
 
 // dequantizeBlocks is (q - zero point) · scale of quantized values and zero points as floats, where scales and zero
 // points have that shape.
-func (r *Rewriter) dequantizeBlocks(g *ir.Graph, at *ir.Node, st *Blockwise, x, zero, scale *ir.Value, shape []int64) *ir.Value {
+func (r *Rewriter) dequantizeBlocks(g *ir.Graph, at *ir.Node, st *Blockwise, x, zero, scale *ir.Value,
+	shape []int64) *ir.Value {
 	switch z := st.Layout.ImpliedZeroPoint(); {
 	case zero != nil:
 		x = g.Insert(at, "Sub", []*ir.Value{x, r.reshapeTo(g, at, zero, shape...)})
@@ -176,7 +179,8 @@ func (st *Blockwise) castMul(r *Rewriter) *ir.Value {
 // values in the type that they are needed in, so that runtimes, which keep what folded nodes compute until they have
 // folded all, hold few tensors of the weight's size. The last byte of all holds fewer than the others where count, the
 // number of values, is no multiple.
-func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Value, count int64, to ir.DType) *ir.Value {
+func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Value, count int64,
+	to ir.DType) *ir.Value {
 	per := int64(8 / st.Layout.Bits)
 	one := func(n int64) *ir.Value { return r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(n)) }
 	table := st.table(r, kernel.ByteValues(st.Layout.Bits))

@@ -99,6 +99,7 @@ func (r *Rewriter) zeroPoints(st *PerChannel) *ir.Value {
 	}
 	n := st.Layout.NumScales()
 	quantized := ir.Spec{DType: st.Spec.DType(), Shape: []int64{n}}
-	st.ExplicitZeroPoint = st.Graph.AddConst("z", &ir.Tensor{Spec: quantized, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, int(n)))})
+	st.ExplicitZeroPoint = st.Graph.AddConst("z",
+		&ir.Tensor{Spec: quantized, Source: ir.Mem(bytes.Repeat([]byte{byte(st.Spec.ZeroPoint())}, int(n)))})
 	return st.ExplicitZeroPoint
 }

@@ -50,7 +50,9 @@ func placeScales(c *spec.PerChannel, perTensor bool, w *weights.Weight) {
 	default:
 		c.Layout = spec.PerAxisLayout(c.Shape, c.Axis)
 		c.ScaleShape = []int64{c.Shape[c.Axis]}
-		if c.Axis == 0 && slices.ContainsFunc(w.Consumers, func(s *weights.Consumer) bool { return s.Side != weights.Right }) {
+		if c.Axis == 0 && slices.ContainsFunc(w.Consumers, func(s *weights.Consumer) bool {
+			return s.Side != weights.Right
+		}) {
 			for range rank - 1 {
 				c.ScaleShape = append(c.ScaleShape, 1)
 			}

@@ -45,7 +45,8 @@ func (st *Blockwise) gatherBlockQuantized(r *Rewriter, s *weights.Consumer) *ir.
 	if st.ZeroPointValue != nil {
 		in = append(in, st.ZeroPointValue)
 	}
-	attrs := []*ir.Attr{ir.IntAttr("bits", int64(b.Bits)), ir.IntAttr("block_size", int64(b.Spec.Block)), ir.IntAttr("gather_axis", 0), ir.IntAttr("quantize_axis", 1)}
+	attrs := []*ir.Attr{ir.IntAttr("bits", int64(b.Bits)), ir.IntAttr("block_size", int64(b.Spec.Block)),
+		ir.IntAttr("gather_axis", 0), ir.IntAttr("quantize_axis", 1)}
 	x := g.Insert(at, "GatherBlockQuantized", in, attrs...)
 	x.Producer().Op.Domain = pass.MicrosoftDomain
 	return x
@@ -72,9 +73,11 @@ func (st *Blockwise) gatherPacked(r *Rewriter, s *weights.Consumer) *ir.Value {
 		}
 	}
 	blocks := st.blockShape()
-	x := r.dequantizeBlocks(g, at, st, r.reshapeTo(g, at, values(st.Quantized), blocks.values...), zero, rows(st.ScaleValue), blocks.scales)
+	x := r.dequantizeBlocks(g, at, st, r.reshapeTo(g, at, values(st.Quantized), blocks.values...), zero,
+		rows(st.ScaleValue), blocks.scales)
 	width := r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(b.NumBlocks()*int64(b.Spec.Block)))
-	shape := g.Insert(at, "Concat", []*ir.Value{g.Insert(at, "Shape", []*ir.Value{s.Activation()}), width}, ir.IntAttr("axis", 0))
+	shape := g.Insert(at, "Concat", []*ir.Value{g.Insert(at, "Shape", []*ir.Value{s.Activation()}), width},
+		ir.IntAttr("axis", 0))
 	return g.Insert(at, "Reshape", []*ir.Value{x, shape})
 }
 

@@ -75,7 +75,8 @@ func (r *Rewriter) ScaledProduct(s *weights.Consumer, w, scale *ir.Value) {
 	op, in, attrs := "MatMul", []*ir.Value{s.Activation(), w}, []*ir.Attr(nil)
 	if s.Node.Op.Is("Gemm") {
 		op = "Gemm"
-		attrs = []*ir.Attr{ir.IntAttr("transA", s.Node.Int("transA", 0)), ir.IntAttr("transB", s.Node.Int("transB", 0)), ir.FloatAttr("alpha", s.Node.Float("alpha", 1))}
+		attrs = []*ir.Attr{ir.IntAttr("transA", s.Node.Int("transA", 0)), ir.IntAttr("transB", s.Node.Int("transB", 0)),
+			ir.FloatAttr("alpha", s.Node.Float("alpha", 1))}
 	}
 	y := g.Insert(at, op, in, attrs...)
 	y = g.Insert(at, "Mul", []*ir.Value{y, r.reshapeTo(g, g.First(), scale, -1)})

@@ -20,7 +20,8 @@ func (r *Rewriter) MatMulNBits(s *weights.Consumer, st *Blockwise, wide bool, le
 		w := st.widened(r)
 		quantized, zero = w.quantized, w.zero
 	}
-	attrs := []*ir.Attr{ir.IntAttr("K", b.Rows), ir.IntAttr("N", b.Cols), ir.IntAttr("bits", int64(bits)), ir.IntAttr("block_size", int64(b.Spec.Block))}
+	attrs := []*ir.Attr{ir.IntAttr("K", b.Rows), ir.IntAttr("N", b.Cols), ir.IntAttr("bits", int64(bits)),
+		ir.IntAttr("block_size", int64(b.Spec.Block))}
 	if level > 0 {
 		attrs = append(attrs, ir.IntAttr("accuracy_level", level))
 	}
@@ -52,7 +53,8 @@ func (st *Blockwise) widened(r *Rewriter) *widened {
 	}
 	g, at, b := st.Graph, st.Graph.First(), st.Layout
 	pairs := func(v *ir.Value, offset int32, shape ...int64) *ir.Value {
-		return r.reshapeTo(g, at, g.Insert(at, "Gather", []*ir.Value{st.table(r, widePairs(byte(offset))), r.Cast(g, at, v, ir.Int32)}), shape...)
+		return r.reshapeTo(g, at, g.Insert(at, "Gather",
+			[]*ir.Value{st.table(r, widePairs(byte(offset))), r.Cast(g, at, v, ir.Int32)}), shape...)
 	}
 	offset := int32(0) // without zero points that of 4 bits is implied
 	if st.ZeroPointValue == nil {
@@ -73,7 +75,8 @@ func (st *Blockwise) widened(r *Rewriter) *widened {
 		for i := range first {
 			first[i] = int64(i)
 		}
-		x = g.Insert(at, "Gather", []*ir.Value{x, r.step.Const(g, ir.Int64, []int64{need}, ir.Ints(first...))}, ir.IntAttr("axis", 1))
+		x = g.Insert(at, "Gather", []*ir.Value{x, r.step.Const(g, ir.Int64, []int64{need}, ir.Ints(first...))},
+			ir.IntAttr("axis", 1))
 	}
 	st.wide.zero, st.wide.bytes[z] = x, b.Cols*need
 	return st.wide

@@ -18,7 +18,8 @@ type Rewriter struct {
 
 // New returns a Rewriter of the nodes of a step's model.
 func New(s *pass.Step) *Rewriter {
-	return &Rewriter{step: s, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{}, reshaped: map[scopedValue]*ir.Value{}}
+	return &Rewriter{step: s, quantizedActivations: map[scopedValue][]*ir.Value{}, casts: map[scopedValue]*ir.Value{},
+		reshaped: map[scopedValue]*ir.Value{}}
 }
 
 // A scopedValue is a value in a graph: nodes of one graph are not visible in others.

@@ -39,7 +39,8 @@ type constants struct {
 
 func newConstants(g *ir.Graph, base *ir.Value, e spec.Encoding) constants {
 	ts := e.Recipe().Derive()
-	c := constants{Graph: g, Quantized: g.AddConst(base.Name+"_q", ts[spec.OutQuantized]), ScaleValue: g.AddConst(base.Name+"_s", ts[spec.OutScales])}
+	c := constants{Graph: g, Quantized: g.AddConst(base.Name+"_q", ts[spec.OutQuantized]),
+		ScaleValue: g.AddConst(base.Name+"_s", ts[spec.OutScales])}
 	if len(ts) > spec.OutZeroPoints {
 		c.ZeroPointValue = g.AddConst(base.Name+"_z", ts[spec.OutZeroPoints])
 	}

@@ -98,7 +98,8 @@ func (g *group) insert(by []float64) {
 		single[i] = float32(v)
 	}
 	h := g.layers[0].Node.Graph()
-	factors := h.AddConst("m", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{g.channels()}}, Source: ir.Floats(single...)})
+	factors := h.AddConst("m", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{g.channels()}},
+		Source: ir.Floats(single...)})
 	y := h.Insert(g.layers[0].Node, "Mul", []*ir.Value{g.x, factors})
 	y.Type = g.x.Type
 	for _, l := range g.layers {

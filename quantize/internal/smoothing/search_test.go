@@ -35,7 +35,8 @@ func drawn(t *testing.T, seed uint64, transposed bool) (g *group, w []float64, x
 	if transposed {
 		shape, attr = []int64{n, k}, ir.IntAttr("transB", 1)
 	}
-	v := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{Name: "w", DType: ir.Float, Shape: shape}, Source: ir.Mem(kernel.Bytes(stored))})
+	v := m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{Name: "w", DType: ir.Float, Shape: shape},
+		Source: ir.Mem(kernel.Bytes(stored))})
 	in := m.Graph.NewValue("x")
 	m.Graph.Inputs = append(m.Graph.Inputs, in)
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Gemm", []*ir.Value{in, v}, attr))

@@ -20,7 +20,8 @@ const worthSmoothing = 1
 // selectBest returns the choices of maximum output SQNR on the samples: the search per group, one alpha for all groups,
 // or no smoothing. The errors of single products are a poor predictor: networks amplify some errors and suppress
 // others.
-func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*group, searched []choice, o Options) ([]choice, error) {
+func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*group, searched []choice,
+	o Options) ([]choice, error) {
 	r, err := newSimulation(ctx, s, d, gs)
 	if err != nil || len(r.want) == 0 {
 		return searched, err

@@ -23,7 +23,8 @@ func product(t *testing.T, sizes func(i int) float32) (s *pass.Step, w *ir.Value
 	for i := range weights {
 		weights[i] = float32(r.NormFloat64()) * sizes(i/n)
 	}
-	w = m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{Name: "w", DType: ir.Float, Shape: []int64{k, n}}, Source: ir.Mem(kernel.Bytes(weights))})
+	w = m.Graph.AddConst("w", &ir.Tensor{Spec: ir.Spec{Name: "w", DType: ir.Float, Shape: []int64{k, n}},
+		Source: ir.Mem(kernel.Bytes(weights))})
 	x := m.Graph.AddValue("x")
 	x.Type = &ir.Type{Elem: ir.Float, Shape: []ir.Dim{{N: 16}, {N: k}}}
 	m.Graph.Inputs = append(m.Graph.Inputs, x)
@@ -61,7 +62,8 @@ func TestTrialsDoNotAddUp(t *testing.T) {
 		t.Errorf("%g dB, with factors %g, again without %g: %v", none, other, again, err)
 	}
 	r.end()
-	if g := s.Model.Graph; w.Const != was || g.First() != g.Last() || g.First().Input(0) != g.Inputs[0] || len(g.Consts()) != 1 {
+	if g := s.Model.Graph; w.Const != was || g.First() != g.Last() || g.First().Input(0) != g.Inputs[0] ||
+		len(g.Consts()) != 1 {
 		t.Errorf("weight changed: %v; first node %s", w.Const != was, g.First().Label())
 	}
 	if err := s.Model.Verify(); err != nil {

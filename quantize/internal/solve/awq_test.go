@@ -22,7 +22,8 @@ func TestAWQ(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const k, n, rows = 64, 40, 100
 	p := pool(t, 2)
-	for name, x := range map[string][]float32{"outliers": outliers(r, k, rows), "even": newLayer(r, k, n, rows).x, "zero": make([]float32, k*rows)} {
+	for name, x := range map[string][]float32{"outliers": outliers(r, k, rows), "even": newLayer(r, k, n, rows).x,
+		"zero": make([]float32, k*rows)} {
 		for _, g := range specs[:4] {
 			ws := []Matrix{{newLayer(r, k, n, 1).w, n}, {newLayer(r, k, 3, 1).w, 3}}
 			f := AWQ(p, x, k, ws, g)

@@ -184,7 +184,8 @@ func TestGPTQLosesLessThanNearest(t *testing.T) {
 		for _, g := range specs {
 			for _, o := range orders {
 				o.Block = g.Block
-				got, want := l.loss(h, GPTQ(pool(t, 2), l.w, l.n, l.factor(t, o), g, nil).Weight), l.loss(h, nearest(t, l, g).Weight)
+				got, want := l.loss(h, GPTQ(pool(t, 2), l.w, l.n, l.factor(t, o), g, nil).Weight),
+					l.loss(h, nearest(t, l, g).Weight)
 				if got > want {
 					t.Errorf("%+v, %+v: loss %.4g, rounded to nearest %.4g", g, o, got, want)
 				}
@@ -281,8 +282,10 @@ func TestDegenerate(t *testing.T) {
 	clear(none.x)
 	zero := newLayer(r, 24, 6, 100)
 	clear(zero.w)
-	for name, l := range map[string]*layer{"an input that is always zero": dead, "few samples": few, "no inputs but zero": none, "no weights but zero": zero} {
-		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: 24}), Spec{Low: -127, High: 127, Symmetric: true, Block: 24}, nil)
+	for name, l := range map[string]*layer{"an input that is always zero": dead, "few samples": few,
+		"no inputs but zero": none, "no weights but zero": zero} {
+		c := GPTQ(pool(t, 2), l.w, l.n, l.factor(t, hessian.Options{Damp: 0.01, Order: true, Block: 24}),
+			Spec{Low: -127, High: 127, Symmetric: true, Block: 24}, nil)
 		for i, w := range l.w {
 			if got := c.Weight(i/l.n, i%l.n); math.Abs(float64(got-w)) > 0.5 || math.IsNaN(float64(got)) {
 				t.Errorf("%s: weight %v became %v", name, w, got)
@@ -352,7 +355,8 @@ func TestGPTQOfColumns(t *testing.T) {
 		}
 		got.SetColumns(col, GPTQ(pool(t, 2), w, n, f, spec, nil))
 	}
-	if !bytes.Equal(got.Values, want.Values) || !slices.Equal(got.Scale, want.Scale) || !slices.Equal(got.Zero, want.Zero) {
+	if !bytes.Equal(got.Values, want.Values) || !slices.Equal(got.Scale, want.Scale) ||
+		!slices.Equal(got.Zero, want.Zero) {
 		t.Error("results differ from those of all columns")
 	}
 }

@@ -72,7 +72,8 @@ func TestValuesAreRoundedForStoredScales(t *testing.T) {
 				if g.Symmetric {
 					most = 1 // at the end with one level less
 				}
-				if got, s := c.Weight(i/n, i%n), c.Scale[i/n/g.Block*n+i%n]; math.Abs(float64(got-w[i])) > (most+1e-4)*math.Abs(float64(s)) {
+				if got, s := c.Weight(i/n, i%n),
+					c.Scale[i/n/g.Block*n+i%n]; math.Abs(float64(got-w[i])) > (most+1e-4)*math.Abs(float64(s)) {
 					t.Fatalf("%+v: %g is the dequantized value of %g, scale %g", g, got, w[i], s)
 				}
 			}

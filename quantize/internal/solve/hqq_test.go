@@ -45,7 +45,8 @@ func TestHQQOfRealZeroPoints(t *testing.T) {
 				d, e := float64(whole.Weight(i, j)-v), float64(c.real(i, j)-v)
 				errWhole, errReal = errWhole+d*d, errReal+e*e
 				means[at] += e / float64(min(size.block, size.k-i/size.block*size.block)) / float64(c.Scale[at])
-				if value := c.Values[i*size.n+j]; value > 15 || (e > 0.751*float64(c.Scale[at]) && value > 0) || (e < -0.751*float64(c.Scale[at]) && value < 15) {
+				if value := c.Values[i*size.n+j]; value > 15 || (e > 0.751*float64(c.Scale[at]) && value > 0) ||
+					(e < -0.751*float64(c.Scale[at]) && value < 15) {
 					t.Fatalf("%v: %g is dequantized to %g (quantized value %d, scale %g)", size, v, c.real(i, j), value, c.Scale[at])
 				}
 			}

@@ -19,7 +19,8 @@ const tiny = 256 * 0x1p-126
 
 // space is the search space of g.
 func (g Spec) space() kernel.RoundSpace {
-	s := kernel.RoundSpace{Low: float32(g.Low), High: float32(g.High), Middle: float32(g.middle()), Symmetric: g.Symmetric, Refits: refits}
+	s := kernel.RoundSpace{Low: float32(g.Low), High: float32(g.High), Middle: float32(g.middle()), Symmetric: g.Symmetric,
+		Refits: refits}
 	for t := range tries {
 		s.Fractions = append(s.Fractions, 1-float32(narrower*float32(t)))
 	}

@@ -13,8 +13,9 @@ type Spec struct {
 	Low, High int32
 	Symmetric bool
 	Block     int
-	Feedback  bool // error feedback along columns: the inputs have a common mean, which multiplies the sum of a column's errors
-	Half      bool // scales, and real zero points, are stored as float16
+	// Error feedback along columns: the inputs have a common mean, which multiplies the sum of a column's errors.
+	Feedback bool
+	Half     bool // scales, and real zero points, are stored as float16
 }
 
 // Quantized is quantized weights: Values is K×N, one byte per value; Scale and Zero are blocks×N.
@@ -37,7 +38,8 @@ type Feedback struct {
 
 func newQuantized(k, n int, g Spec) *Quantized {
 	blocks := (k + g.Block - 1) / g.Block
-	return &Quantized{K: k, N: n, Spec: g, Values: make([]byte, k*n), Scale: make([]float32, blocks*n), Zero: make([]int32, blocks*n)}
+	return &Quantized{K: k, N: n, Spec: g, Values: make([]byte, k*n), Scale: make([]float32, blocks*n),
+		Zero: make([]int32, blocks*n)}
 }
 
 // SetColumns copies the columns of p, of the same rows, to those of c from first on.

@@ -169,7 +169,8 @@ func (c *Blockwise) chunkCols() int64 {
 }
 
 func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-	r := &blockQuantizer{Blockwise: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out, values: NewPackedWriter(out[OutQuantized], c.Layout.Bits)}
+	r := &blockQuantizer{Blockwise: c, ctx: ctx, floats: pass.NewFloats(in[0], c.Weight.DType), out: out,
+		values: NewPackedWriter(out[OutQuantized], c.Layout.Bits)}
 	if c.Layout.HasZeroPoints() {
 		r.zeroPoints = NewPackedWriter(out[OutZeroPoints], c.Layout.zeroPointBits())
 	}
@@ -177,7 +178,8 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 	defer free()
 	for row := int64(0); row < c.Layout.Rows; row += c.chunkRows() {
 		for col := int64(0); col < c.Layout.Cols; col += c.chunkCols() {
-			if err := r.quantizeChunk(row, min(c.chunkRows(), c.Layout.Rows-row), col, min(c.chunkCols(), c.Layout.Cols-col)); err != nil {
+			if err := r.quantizeChunk(row, min(c.chunkRows(), c.Layout.Rows-row), col,
+				min(c.chunkCols(), c.Layout.Cols-col)); err != nil {
 				return err
 			}
 		}
@@ -329,6 +331,7 @@ func (r *blockQuantizer) readRows(x []float32, row, rows, col, cols int64) error
 func (b *BlockLayout) same(o *BlockLayout) bool {
 	spec := o.Spec
 	spec.Feedback = b.Spec.Feedback
-	return b.Rows == o.Rows && b.Cols == o.Cols && b.ColumnMajor == o.ColumnMajor && b.Transposed == o.Transposed && b.ForNBits == o.ForNBits &&
+	return b.Rows == o.Rows && b.Cols == o.Cols && b.ColumnMajor == o.ColumnMajor && b.Transposed == o.Transposed &&
+		b.ForNBits == o.ForNBits &&
 		b.FloatZeroPoints == o.FloatZeroPoints && b.Spec == spec && b.DType == o.DType
 }

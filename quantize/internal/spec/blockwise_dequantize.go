@@ -12,7 +12,8 @@ import (
 
 // Restore is the float weight, dequantized from its parts.
 func (c *Blockwise) Restore(parts []*ir.Tensor) *ir.Tensor {
-	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec}, Work: 2*c.Layout.limit.panelBytes() + 8*c.Layout.limit.tileElems()}
+	r := &ir.Recipe{Name: "dequantize", In: parts, Out: []ir.Spec{c.Weight.Spec},
+		Work: 2*c.Layout.limit.panelBytes() + 8*c.Layout.limit.tileElems()}
 	r.Run = func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 		d := newBlockDequantizer(c, in)
 		defer d.allocate(c.Buffers)()
@@ -60,7 +61,8 @@ type blockPanel struct {
 
 func newBlockDequantizer(c *Blockwise, in []io.ReaderAt) *blockDequantizer {
 	b := c.Layout
-	d := &blockDequantizer{BlockLayout: b, lines: b.Cols, width: b.Rows, held: b.limit.panelBytes(), scales: pass.NewFloats(in[OutScales], b.scaleDType())}
+	d := &blockDequantizer{BlockLayout: b, lines: b.Cols, width: b.Rows, held: b.limit.panelBytes(),
+		scales: pass.NewFloats(in[OutScales], b.scaleDType())}
 	if b.RowMajor() {
 		d.lines, d.width = b.Rows, b.Cols
 	}
@@ -142,7 +144,8 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 
 // load reads a panel, from the first line or position of a block on.
 func (d *blockDequantizer) load(line, lines, at, width int64) error {
-	p := blockPanel{line: line, lines: lines, at: at, width: width, scaleLine: line, scaleLines: lines, scaleAt: at, scaleWidth: width}
+	p := blockPanel{line: line, lines: lines, at: at, width: width, scaleLine: line, scaleLines: lines, scaleAt: at,
+		scaleWidth: width}
 	if block := int64(d.Spec.Block); d.RowMajor() {
 		p.scaleLine, p.scaleLines = line/block, ceilDiv(lines, block)
 	} else {

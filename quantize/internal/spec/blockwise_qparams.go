@@ -91,11 +91,13 @@ func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 func (b *BlockLayout) unrepresentable(scale float32, zero int32) pass.Reason {
 	switch most := scale * float32(max(b.Spec.High-zero, zero-b.Spec.Low)); {
 	case IsNormal(scale) && most > math.MaxFloat32:
-		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("dequantized values above the range of float32, scale %g", scale)}
+		return pass.Reason{Code: pass.NotRepresented,
+			Detail: fmt.Sprintf("dequantized values above the range of float32, scale %g", scale)}
 	case !IsNormal(scale):
 		return pass.Reason{Code: pass.NoScale, Detail: fmt.Sprintf("scale %g", scale)}
 	case b.Spec.Half && most > LargestFloat16:
-		return pass.Reason{Code: pass.NotRepresented, Detail: fmt.Sprintf("dequantized values up to %g, range of float16 ±%d", most, LargestFloat16)}
+		return pass.Reason{Code: pass.NotRepresented,
+			Detail: fmt.Sprintf("dequantized values up to %g, range of float16 ±%d", most, LargestFloat16)}
 	}
 	return pass.Reason{}
 }

@@ -21,7 +21,8 @@ func blockLayouts(rows, cols int64, block int) map[string]*BlockLayout {
 	for _, bits := range []int{2, 4, 8} {
 		for _, columnMajor := range []bool{false, true} {
 			for _, transposed := range []bool{false, true} {
-				b := BlockLayout{Rows: rows, Cols: cols, ColumnMajor: columnMajor, Transposed: transposed, Bits: bits, DType: ir.Uint8}
+				b := BlockLayout{Rows: rows, Cols: cols, ColumnMajor: columnMajor, Transposed: transposed, Bits: bits,
+					DType: ir.Uint8}
 				b.Spec = solve.Spec{Block: block, High: 1<<bits - 1}
 				b.Rounder = func(c *solve.Quantized, w []float32, _, _ int) error { solve.Nearest(c, w); return nil }
 				name := fmt.Sprintf("%d bits, column-major %t, transposed %t", bits, columnMajor, transposed)

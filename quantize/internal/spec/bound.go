@@ -16,16 +16,22 @@ import (
 // A grid is the values that stored elements can have, as an encoding knows them. The bound of a weight is derived from
 // it (docs/bounds.md):
 //
-//  1. Rounding. Restored with all stored values at the lowest and at the highest one, the weight shows the range [lo, hi] of the scale and zero
-//     point that a reader uses for each element. The restored element is within a rounding of the element, clamped to that range. This holds
-//     for any scale, so it does not matter how it was found; values, scales and zero points that do not belong together break it.
-//  2. Scales. The range of a scale reaches the largest magnitude of its elements, and not farther than its rule lets it. Only where that magnitude is
-//     invisible beside that of the whole weight (dead channels) may zeros have scale 1.
+// 1. Rounding. Restored with all stored values at the lowest and at the highest one, the weight shows the range [lo,
+// hi] of the scale and zero
+// point that a reader uses for each element. The restored element is within a rounding of the element, clamped to that
+// range. This holds
+// for any scale, so it does not matter how it was found; values, scales and zero points that do not belong together
+// break it.
+// 2. Scales. The range of a scale reaches the largest magnitude of its elements, and not farther than its rule lets it.
+// Only where that magnitude is
+//
+//	invisible beside that of the whole weight (dead channels) may zeros have scale 1.
 type grid struct {
 	low, high byte    // of stored bytes, all of whose values are the lowest or the highest one
 	steps     float32 // between both; 0 for floats
 	off       float32 // the maximum distance of a rounded value from the value, in steps
-	ulp, tiny float32 // for floats in place of steps: half the spacing of values relative to the value, and near 0 relative to hi
+	// For floats in place of steps: half the spacing of values relative to the value, and near 0 relative to hi.
+	ulp, tiny float32
 	least     float32 // the smallest step, that of scales stored as float16
 	searched  bool    // scales minimize an error; otherwise they cover the range of their elements
 	free      bool    // the search may stretch ranges without limit
@@ -139,7 +145,8 @@ func (c *gridCheck) rounding(x, y, lo, hi []float32) string {
 		a, b := min(lo[i], hi[i]), max(lo[i], hi[i]) // a negative scale exchanges them
 		v = min(max(v, a), b)
 		if !(Magnitude(y[i]-v) <= b*step-a*step+Magnitude(v)*c.ulp+max(-a, b)*(c.tiny+c.relative)+c.least) {
-			return fmt.Sprintf("element %d is %g, and stored as %g, with a range of values from %g to %g", c.at+int64(i), x[i], y[i], a, b)
+			return fmt.Sprintf("element %d is %g, and stored as %g, with a range of values from %g to %g", c.at+int64(i), x[i],
+				y[i], a, b)
 		}
 	}
 	c.at += int64(len(x))
@@ -225,7 +232,8 @@ func (c *gridCheck) fits(j int) string {
 	}
 	switch {
 	case !(reach+slack >= least):
-		return fmt.Sprintf("a range of values from %g to %g for elements of magnitudes up to %g, before element %d", lo, hi, peak, c.at)
+		return fmt.Sprintf("a range of values from %g to %g for elements of magnitudes up to %g, before element %d", lo, hi,
+			peak, c.at)
 	case reach-slack > most:
 		c.dead = max(c.dead, peak)
 	}
@@ -235,7 +243,8 @@ func (c *gridCheck) fits(j int) string {
 // end checks that ranges that are too wide are those of dead channels.
 func (c *gridCheck) end() string {
 	if c.dead > 0 && c.largest < c.dead*visible {
-		return fmt.Sprintf("elements of magnitudes up to %g have the scale of zeros, the largest one is %g", c.dead, c.largest)
+		return fmt.Sprintf("elements of magnitudes up to %g have the scale of zeros, the largest one is %g", c.dead,
+			c.largest)
 	}
 	return ""
 }
@@ -280,7 +289,9 @@ func (c *Blockwise) Bound() *pass.Bound {
 	if b.Solved != nil {
 		return pass.ExactBound(b.Solved, c.Restore)
 	}
-	g := grid{low: packedByte(b.Spec.Low, b.Bits), high: packedByte(b.Spec.High, b.Bits), steps: float32(b.Spec.High - b.Spec.Low), off: 0.5, searched: b.Scales != Covering, free: b.Scales == Free, panels: b.panels()}
+	g := grid{low: packedByte(b.Spec.Low, b.Bits), high: packedByte(b.Spec.High, b.Bits),
+		steps: float32(b.Spec.High - b.Spec.Low), off: 0.5, searched: b.Scales != Covering, free: b.Scales == Free,
+		panels: b.panels()}
 	if b.Spec.Feedback {
 		g.off = withFeedback
 	}
@@ -316,7 +327,8 @@ func blocksOf(times, n, block int64, of func(n int64) panel) iter.Seq[panel] {
 func floatGrid(f kernel.SmallFloat, bits int) grid {
 	low, high := f.Ends()
 	relative, absolute := f.HalfSpacing()
-	return grid{low: packedByte(int32(low), bits), high: packedByte(int32(high), bits), ulp: relative, tiny: absolute / f.Largest()}
+	return grid{low: packedByte(int32(low), bits), high: packedByte(int32(high), bits), ulp: relative,
+		tiny: absolute / f.Largest()}
 }
 
 // Bound is what the stored weight must hold.

@@ -135,7 +135,8 @@ func (u *transposedView) load(row int64) error {
 
 // FakeQuantize is the float weight, and its dequantized values for the given scales and zero points, in the order of
 // the weight; zeros is nil for symmetric schemes.
-func (c *PerChannel) FakeQuantize(ctx context.Context, weight, scales, zeros io.ReaderAt) (was, now []float32, err error) {
+func (c *PerChannel) FakeQuantize(ctx context.Context, weight, scales,
+	zeros io.ReaderAt) (was, now []float32, err error) {
 	cd := *c
 	cd.Transpose = false
 	a, err := cd.readQParams([]io.ReaderAt{nil, scales, zeros})

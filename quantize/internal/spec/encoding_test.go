@@ -11,10 +11,12 @@ import (
 func TestSameEncodings(t *testing.T) {
 	shape, other := []int64{32, 64}, []int64{64, 32}
 	perChannel := func(shape []int64, axis int, s QuantSpec, transpose bool, scales ...int64) Encoding {
-		return &PerChannel{Weight: quanttest.TensorOf(ir.Float, shape, nil), Shape: shape, Layout: PerAxisLayout(shape, axis), Spec: s, Transpose: transpose, ScaleShape: scales}
+		return &PerChannel{Weight: quanttest.TensorOf(ir.Float, shape, nil), Shape: shape, Layout: PerAxisLayout(shape, axis),
+			Spec: s, Transpose: transpose, ScaleShape: scales}
 	}
 	float8 := func(name string, axis int, scales ...int64) Encoding {
-		return &Float8Encoding{SmallFloat: Float8Types[name], Weight: quanttest.TensorOf(ir.Float, shape, nil), Layout: PerAxisLayout(shape, axis), ScaleShape: scales}
+		return &Float8Encoding{SmallFloat: Float8Types[name], Weight: quanttest.TensorOf(ir.Float, shape, nil),
+			Layout: PerAxisLayout(shape, axis), ScaleShape: scales}
 	}
 	float4 := func(shape []int64, kept int, block int64) Encoding {
 		return NewFloat4(Float4Type, &ir.Value{Const: quanttest.TensorOf(ir.Float, shape, nil)}, []int{kept}, block, true)

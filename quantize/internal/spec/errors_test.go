@@ -78,7 +78,8 @@ func TestErrorsOfDisks(t *testing.T) {
 		e := l.PerChannel
 		e.ScaleShape = []int64{e.Layout.NumScales()}
 		all["per channel, "+l.name] = &e
-		all["float8, "+l.name] = &Float8Encoding{SmallFloat: Float8Types["e5m2"], Weight: e.Weight, Layout: e.Layout, ScaleShape: e.ScaleShape}
+		all["float8, "+l.name] = &Float8Encoding{SmallFloat: Float8Types["e5m2"], Weight: e.Weight, Layout: e.Layout,
+			ScaleShape: e.ScaleShape}
 	}
 	for name, b := range blockLayouts(160, 170, 16) {
 		shape := []int64{b.Rows, b.Cols}
@@ -110,11 +111,12 @@ func TestErrorsOfDisks(t *testing.T) {
 
 // restoreInParts restores a weight that is larger than what is held of it.
 func restoreInParts(c *Blockwise) *ir.Recipe {
-	return &ir.Recipe{Name: "restore in parts", Out: []ir.Spec{c.Weight.Spec}, Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
-		d := newBlockDequantizer(c, in)
-		d.held = c.Weight.Elems() / 3
-		return d.run(ctx, &FloatWriter{W: out[0], Dt: ir.Float})
-	}}
+	return &ir.Recipe{Name: "restore in parts", Out: []ir.Spec{c.Weight.Spec},
+		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
+			d := newBlockDequantizer(c, in)
+			d.held = c.Weight.Elems() / 3
+			return d.run(ctx, &FloatWriter{W: out[0], Dt: ir.Float})
+		}}
 }
 
 // eachFails runs a recipe once for each of its first and last operations, which fails, and returns the outputs of a run

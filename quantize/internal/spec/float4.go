@@ -67,7 +67,8 @@ func (b *Float4Encoding) Recipe() *ir.Recipe {
 	return &ir.Recipe{
 		Name: "float4",
 		In:   []*ir.Tensor{b.Weight},
-		Out:  []ir.Spec{{Name: b.Weight.Name, DType: b.Dt, Shape: b.Weight.Shape}, {Name: b.Weight.Name, DType: ir.Float16, Shape: b.scales()}},
+		Out: []ir.Spec{{Name: b.Weight.Name, DType: b.Dt, Shape: b.Weight.Shape},
+			{Name: b.Weight.Name, DType: ir.Float16, Shape: b.scales()}},
 		Work: b.bufferElems()*6 + 2*(ir.Spec{Shape: b.scales()}).Elems(),
 		Run:  b.run,
 	}
@@ -92,7 +93,8 @@ func (b *Float4Encoding) rows(do func(at, n int64) error) error {
 
 func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 	f, held := pass.NewFloats(in[0], b.Weight.DType), make([]float32, b.bufferElems())
-	k, quantized, scales := newFloat4Quantizer(b.Format, b.block, b.inner), NewPackedWriter(out[OutQuantized], 4), []uint16(nil)
+	k, quantized, scales := newFloat4Quantizer(b.Format, b.block, b.inner), NewPackedWriter(out[OutQuantized], 4),
+		[]uint16(nil)
 	k.tensor = b.Weight.Name
 	var from, done, have int64 // of the elements in memory: the first, how many are quantized, how many there are
 	finish := func() error {
@@ -181,5 +183,6 @@ func (c *Float4Encoding) Check(ctx context.Context, in io.ReaderAt) error {
 // Same reports whether e quantizes an equal weight to equal values.
 func (c *Float4Encoding) Same(e Encoding) bool {
 	o, ok := e.(*Float4Encoding)
-	return ok && c.SmallFloat == o.SmallFloat && c.axis == o.axis && c.block == o.block && slices.Equal(c.Weight.Shape, o.Weight.Shape)
+	return ok && c.SmallFloat == o.SmallFloat && c.axis == o.axis && c.block == o.block &&
+		slices.Equal(c.Weight.Shape, o.Weight.Shape)
 }

@@ -36,7 +36,8 @@ type float4Quantizer struct {
 type block struct{ at, rows int }
 
 func newFloat4Quantizer(f kernel.SmallFloat, size, stride int64) *float4Quantizer {
-	return &float4Quantizer{format: f, peaks: float4Peaks, stride: int(stride), tile: make([]float32, size*tileCols), tileQuantized: make([]byte, size*tileCols)}
+	return &float4Quantizer{format: f, peaks: float4Peaks, stride: int(stride), tile: make([]float32, size*tileCols),
+		tileQuantized: make([]byte, size*tileCols)}
 }
 
 // begin sets the source of blocks.

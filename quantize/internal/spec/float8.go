@@ -45,7 +45,8 @@ func (s *Float8Encoding) Recipe() *ir.Recipe {
 	return &ir.Recipe{
 		Name: "float8",
 		In:   []*ir.Tensor{s.Weight},
-		Out:  []ir.Spec{{Name: s.Weight.Name, DType: dt, Shape: s.Weight.Shape}, {Name: s.Weight.Name, DType: ir.Float, Shape: s.ScaleShape}},
+		Out: []ir.Spec{{Name: s.Weight.Name, DType: dt, Shape: s.Weight.Shape},
+			{Name: s.Weight.Name, DType: ir.Float, Shape: s.ScaleShape}},
 		Work: 2*s.Layout.bufferElems()*5 + min(s.Layout.Elems(), s.Layout.limit.maxHeld())*4 + 8*s.Layout.NumScales(),
 		Run:  s.run,
 	}
@@ -167,5 +168,6 @@ func (c *Float8Encoding) Check(ctx context.Context, in io.ReaderAt) error {
 // Same reports whether e quantizes an equal weight to equal values.
 func (c *Float8Encoding) Same(e Encoding) bool {
 	o, ok := e.(*Float8Encoding)
-	return ok && c.SmallFloat == o.SmallFloat && c.Layout == o.Layout && c.AsBytes == o.AsBytes && slices.Equal(c.ScaleShape, o.ScaleShape)
+	return ok && c.SmallFloat == o.SmallFloat && c.Layout == o.Layout && c.AsBytes == o.AsBytes &&
+		slices.Equal(c.ScaleShape, o.ScaleShape)
 }

@@ -147,7 +147,8 @@ func (c *PerChannel) quantizeWith(ctx context.Context, r *segmentBuffer, out io.
 }
 
 // quantizeSegments passes each segment and its destination to do, and writes quantized values in blocks.
-func (c *PerChannel) quantizeSegments(ctx context.Context, r *segmentBuffer, out io.Writer, do func(q segment, x []float32, dst []byte) error) error {
+func (c *PerChannel) quantizeSegments(ctx context.Context, r *segmentBuffer, out io.Writer,
+	do func(q segment, x []float32, dst []byte) error) error {
 	buf, free := c.Buffers.takeBytes(c.Layout.bufferElems())
 	defer free()
 	buf = buf[:0:c.Layout.bufferElems()]

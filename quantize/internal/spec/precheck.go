@@ -52,5 +52,6 @@ func (c *PerChannel) Check(ctx context.Context, in io.ReaderAt) error {
 // Same reports whether e quantizes an equal weight to equal values.
 func (c *PerChannel) Same(e Encoding) bool {
 	o, ok := e.(*PerChannel)
-	return ok && c.Layout == o.Layout && c.Spec == o.Spec && c.Transpose == o.Transpose && slices.Equal(c.ScaleShape, o.ScaleShape) && slices.Equal(c.Shape, o.Shape)
+	return ok && c.Layout == o.Layout && c.Spec == o.Spec && c.Transpose == o.Transpose &&
+		slices.Equal(c.ScaleShape, o.ScaleShape) && slices.Equal(c.Shape, o.Shape)
 }

@@ -378,8 +378,10 @@ func quantizeLinear(t *testing.T, l *layout, x []float32, d definition) string {
 		axis, shape = ir.IntAttr("axis", int64(l.kept[0])), []int64{int64(len(d.scale))}
 	}
 	scale := m.Graph.AddConst("s", quanttest.TensorOf(ir.Float, shape, d.scale))
-	zero := m.Graph.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: l.Spec.DType(), Shape: shape}, Source: ir.Mem(zeroPointBytes(d.zero))})
-	y := m.Graph.Insert(nil, "QuantizeLinear", []*ir.Value{m.Graph.AddConst("x", quanttest.TensorOf(ir.Float, l.Shape, x)), scale, zero}, axis)
+	zero := m.Graph.AddConst("z", &ir.Tensor{Spec: ir.Spec{DType: l.Spec.DType(), Shape: shape},
+		Source: ir.Mem(zeroPointBytes(d.zero))})
+	y := m.Graph.Insert(nil, "QuantizeLinear",
+		[]*ir.Value{m.Graph.AddConst("x", quanttest.TensorOf(ir.Float, l.Shape, x)), scale, zero}, axis)
 	y.Name, y.Type = "y", &ir.Type{Elem: l.Spec.DType()}
 	for _, n := range l.Shape {
 		y.Type.Shape = append(y.Type.Shape, ir.Dim{N: n})

@@ -23,7 +23,8 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 	}
 	f := smoothing.NewFolded(step)
 	if len(f.Products) == 0 {
-		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled, Detail: "no input of products can be scaled by its producer"})
+		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled,
+			Detail: "no input of products can be scaled by its producer"})
 		return nil
 	}
 	seen, err := o.activations(ctx, step, f)
@@ -57,7 +58,8 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 		}
 	}
 	if !scaled {
-		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled, Detail: "no scale of the channels lowers the quantization error"})
+		step.Ledger.Note("", pass.Reason{Code: pass.AWQUnscaled,
+			Detail: "no scale of the channels lowers the quantization error"})
 	}
 	f.Report(pass.AbsorbedScale)
 	return nil
@@ -67,7 +69,8 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 const awqRows, awqEach = 256, 32
 
 // activations are rows of the inputs of products, spread over the samples.
-func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothing.Folded) (map[string][]float32, error) {
+func (o *BlockOptions) activations(ctx context.Context, s *pass.Step,
+	f *smoothing.Folded) (map[string][]float32, error) {
 	width, seen, useless := map[string]int{}, map[string][]float32{}, map[string]bool{}
 	var names []string
 	for _, p := range f.Products {
@@ -98,7 +101,8 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step, f *smoothi
 }
 
 // factors are those of one activation, of an interrupted run or of another process if they are known; nil for none.
-func (s *gptqRun) factors(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions, mine bool) ([]float64, error) {
+func (s *gptqRun) factors(ctx context.Context, p *smoothing.Products, x []float32, o *BlockOptions,
+	mine bool) ([]float64, error) {
 	b, err := ir.Once(ctx, s.step.Env.Journal, s.step.Unit(p.X.Name), mine, func() ([]byte, error) {
 		by, err := s.search(ctx, p, x, o)
 		return kernel.Bytes(by), err

@@ -24,10 +24,12 @@ func TestPartsOfQuantizedMatrix(t *testing.T) {
 	var err error
 	eval := ir.NewEval(t.TempDir())
 	defer eval.Close()
-	if l.quantized, err = layerwise.Keep(t.Context(), eval, "w", want.Values, kernel.Bytes(want.Scale), zeros); err != nil {
+	if l.quantized, err = layerwise.Keep(t.Context(), eval, "w", want.Values, kernel.Bytes(want.Scale),
+		zeros); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []struct{ row, rows, col, cols int }{{0, 40, 0, 7}, {16, 16, 0, 7}, {0, 40, 2, 3}, {32, 8, 6, 1}} {
+	for _, part := range []struct{ row, rows, col, cols int }{{0, 40, 0, 7}, {16, 16, 0, 7}, {0, 40, 2, 3},
+		{32, 8, 6, 1}} {
 		got := solve.NewQuantized(part.rows, part.cols, l.spec)
 		if err := l.load(got, part.row, part.col); err != nil {
 			t.Fatal(err)
@@ -36,7 +38,8 @@ func TestPartsOfQuantizedMatrix(t *testing.T) {
 			for j := range part.cols {
 				at, from := i*part.cols+j, (part.row+i)*l.n+part.col+j
 				block, fromBlock := i/16*part.cols+j, (part.row+i)/16*l.n+part.col+j
-				if got.Values[at] != want.Values[from] || got.Scale[block] != want.Scale[fromBlock] || got.Zero[block] != want.Zero[fromBlock] {
+				if got.Values[at] != want.Values[from] || got.Scale[block] != want.Scale[fromBlock] ||
+					got.Zero[block] != want.Zero[fromBlock] {
 					t.Fatalf("part %+v differs in element (%d, %d)", part, i, j)
 				}
 			}

@@ -57,7 +57,8 @@ func rewriteConsumers(r *rewrite.Rewriter, p *plan, st rewrite.Stored) {
 
 // row is the ledger row of p, whose stored weight is first's.
 func (w *Quantizer) row(first, p *plan, st rewrite.Stored) pass.Row {
-	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Bound: st.Bound(), Notes: p.notes, Consumers: pass.Labels(p.consumers)}
+	r := pass.Row{Form: p.form, After: st.Parts(), Restore: st.Restore, Bound: st.Bound(), Notes: p.notes,
+		Consumers: pass.Labels(p.consumers)}
 	if p != first {
 		r.SharedWith = first.Base.Name
 	}

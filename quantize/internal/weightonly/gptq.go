@@ -23,9 +23,10 @@ import (
 // GPTQ quantizes matrices with the Hessian of their inputs, which are activations of the partly quantized model on
 // calibration samples.
 type GPTQ struct {
-	Data       calibrate.Data
-	ActOrder   bool
-	Sequential bool // the Hessian of a matrix is that of the model whose earlier matrices are quantized; otherwise of the source
+	Data     calibrate.Data
+	ActOrder bool
+	// The Hessian of a matrix is that of the model whose earlier matrices are quantized; otherwise of the source.
+	Sequential bool
 	Damp       float64
 }
 
@@ -149,7 +150,8 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	var f *hessian.Factor
 	if unknown && other.None() {
 		var err error
-		f, err = h.Factor(ctx, hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder, Block: ls[0].spec.Block})
+		f, err = h.Factor(ctx, hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder,
+			Block: ls[0].spec.Block})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

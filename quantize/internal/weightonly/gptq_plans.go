@@ -63,6 +63,7 @@ func (p *plan) matrix() (*matrix, pass.Reason) {
 	case table:
 		return nil, pass.Reason{Code: pass.GPTQLayout, Detail: "layout of lookups"}
 	default:
-		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor, spec: b.Spec}, pass.Reason{}
+		return &matrix{weight: p.Base, node: product.Node, k: int(b.Rows), n: int(b.Cols), transposed: b.ColumnMajor,
+			spec: b.Spec}, pass.Reason{}
 	}
 }

@@ -27,7 +27,9 @@ func matrices(t *testing.T, path string) (*pass.Step, []*matrix) {
 	for _, w := range weights.Find(step, false) {
 		for _, s := range w.Consumers {
 			if s.Side == weights.Right && len(s.Shape) == 2 && len(w.Consumers) == 1 {
-				ls = append(ls, &matrix{weight: w.Base, node: s.Node, k: int(s.Shape[0]), n: int(s.Shape[1]), transposed: s.Transposed, spec: solve.Spec{Low: -8, High: 7, Symmetric: true, Block: 16, Half: w.Base.Const.DType == ir.Float16}})
+				ls = append(ls, &matrix{weight: w.Base, node: s.Node, k: int(s.Shape[0]), n: int(s.Shape[1]),
+					transposed: s.Transposed, spec: solve.Spec{Low: -8, High: 7, Symmetric: true, Block: 16,
+						Half: w.Base.Const.DType == ir.Float16}})
 			}
 		}
 	}
@@ -60,7 +62,8 @@ func float16Model(t *testing.T) string {
 	t.Helper()
 	m, e := quanttest.Open(t, fixtures+"transformer.onnx"), ir.NewEval(t.TempDir())
 	t.Cleanup(func() { e.Close() })
-	if _, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 2, Precheck: true}, []pass.Options{toFloat16{}}); err != nil {
+	if _, err := pass.Run(t.Context(), m, e, pass.Environment{Workers: 2, Precheck: true},
+		[]pass.Options{toFloat16{}}); err != nil {
 		t.Fatal(err)
 	}
 	return quanttest.Save(t, m, e)
@@ -82,7 +85,8 @@ func TestGPTQBeatsRoundToNearest(t *testing.T) {
 
 func beatsRoundToNearest(t *testing.T, path string) {
 	s, ls := matrices(t, path)
-	g := &GPTQ{Data: calibrate.Data{Source: dataset.Source{Samples: pass.Samples{Path: fixtures + "transformer_tokens.npz", Limit: 16}}}, ActOrder: true, Damp: 0.01}
+	g := &GPTQ{Data: calibrate.Data{Source: dataset.Source{Samples: pass.Samples{Path: fixtures + "transformer_tokens.npz",
+		Limit: 16}}}, ActOrder: true, Damp: 0.01}
 	unsupported, err := g.solve(t.Context(), s, ls)
 	if err != nil || len(unsupported) > 0 {
 		t.Fatalf("unsupported %v: %v", unsupported, err)

@@ -66,7 +66,9 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 		p.Consumers = append(p.Consumers, u.Consumer)
 	}
 	e, reason := rewrite.PerChannelEncoding(p.Weight, w.Spec, w.buffers)
-	if !reason.None() || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return e.Axis >= 0 && s.ChannelAxis() != e.Axis }) || !weights.SameScope(v, p.Consumers) {
+	if !reason.None() || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool {
+		return e.Axis >= 0 && s.ChannelAxis() != e.Axis
+	}) || !weights.SameScope(v, p.Consumers) {
 		return w.foldedPlan(v, us)
 	}
 	switch products := len(p.Consumers) - gathers; {
@@ -87,7 +89,9 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 
 // shortProduct reports whether a product of p takes notably longer with a Mul of its output.
 func (p *plan) shortProduct() bool {
-	return slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool { return s.Side != weights.Lookup && s.ShortProduct() })
+	return slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool {
+		return s.Side != weights.Lookup && s.ShortProduct()
+	})
 }
 
 // foldedPlan stores v before Cast and Mul, which every consumer supports.
@@ -117,7 +121,9 @@ func (p *plan) opset() int64 {
 	if !blocks || !e.Layout.BytePacked() && !e.Layout.ForNBits {
 		return weights.CastOpset
 	}
-	if e.Layout.ForNBits && !slices.ContainsFunc(p.Consumers, func(c *weights.Consumer) bool { return c.Side == weights.Lookup }) {
+	if e.Layout.ForNBits && !slices.ContainsFunc(p.Consumers, func(c *weights.Consumer) bool {
+		return c.Side == weights.Lookup
+	}) {
 		return weights.CastOpset
 	}
 	return weights.UnpackOpset

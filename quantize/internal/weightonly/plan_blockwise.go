@@ -17,7 +17,8 @@ func (w *Quantizer) chooseBlocks(v *ir.Value, us []*weights.Use) *plan {
 	p := &plan{Weight: &weights.Weight{Base: v}, form: pass.Dequantize}
 	var product, table *weights.Consumer
 	for _, u := range us {
-		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) || u.Consumer.Side != weights.Lookup && product != nil {
+		if u.Consumer == nil || !u.Consumer.StaysQuantized(v, ir.Float, ir.Float16) ||
+			u.Consumer.Side != weights.Lookup && product != nil {
 			return w.foldBlocks(v, us)
 		}
 		if u.Consumer.Side == weights.Lookup {
@@ -54,7 +55,8 @@ func (w *Quantizer) chooseProduct(v *ir.Value, product *weights.Consumer) *plan 
 	p := &plan{Weight: &weights.Weight{Base: v, Consumers: []*weights.Consumer{product}}, form: pass.Dequantize}
 	rows, cols := product.Shape[0], product.Shape[1]
 	size := w.dequantizedBlock(rows)
-	folds := w.denseReason != "" && !(w.large && size > 0 && rows%size == 0 && rows*cols >= pass.LargeWeight && v.Const.DType == ir.Float)
+	folds := w.denseReason != "" && !(w.large && size > 0 && rows%size == 0 && rows*cols >= pass.LargeWeight &&
+		v.Const.DType == ir.Float)
 	if folds || w.misread(product) || size < 0 {
 		p.form = pass.CastMul
 		b := w.Blocks.layout(rows, cols, Divisor(rows, int64(w.Blocks.size())), w.packed)
@@ -87,7 +89,8 @@ const minBlock = 16
 // sharedLayout is the layout of a weight of one product and lookups of its columns, nil if they have none in common.
 func (w *Quantizer) sharedLayout(product, table *weights.Consumer) *spec.BlockLayout {
 	rows, size := product.Shape[0], int64(w.Blocks.size())
-	if !sameMatrix(product, table) || size > 0 && rows%min(size, rows) != 0 || w.Blocks.Bits == 2 || w.denseReason != "" || w.packed || w.misread(product) {
+	if !sameMatrix(product, table) || size > 0 && rows%min(size, rows) != 0 || w.Blocks.Bits == 2 || w.denseReason != "" ||
+		w.packed || w.misread(product) {
 		return nil
 	}
 	b := w.Blocks.layout(rows, product.Shape[1], size, false)

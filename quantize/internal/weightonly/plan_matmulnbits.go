@@ -31,7 +31,8 @@ func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	lookups := 0
 	for _, u := range us {
 		s := u.Consumer
-		if s == nil || !s.StaysQuantized(v, ir.Float, ir.Float16) || len(s.Shape) != 2 || s.Side != weights.Lookup && s.VectorActivation() || !sameMatrix(s, us[0].Consumer) {
+		if s == nil || !s.StaysQuantized(v, ir.Float, ir.Float16) || len(s.Shape) != 2 ||
+			s.Side != weights.Lookup && s.VectorActivation() || !sameMatrix(s, us[0].Consumer) {
 			return nil
 		}
 		if s.Side == weights.Lookup {
@@ -41,7 +42,8 @@ func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	}
 	tied := lookups > 0 && lookups < len(us)
 	s := us[0].Consumer
-	if lookups == len(us) || !w.Blocks.usesNBits() && !w.prefersNBits(s) && !(tied && w.tiedNBits(v)) || !weights.SameScope(v, p.Consumers) {
+	if lookups == len(us) || !w.Blocks.usesNBits() && !w.prefersNBits(s) && !(tied && w.tiedNBits(v)) ||
+		!weights.SameScope(v, p.Consumers) {
 		return nil
 	}
 	if w.wide() {

@@ -55,7 +55,8 @@ func inputDistributions() []func(float64) float64 {
 // has outputs that are as good on random inputs of some distribution. Models that are too large for this, or do not run
 // on random inputs, have MSE-optimal scales.
 func (o *BlockOptions) searchScales(ctx context.Context, s *pass.Step, plans []*plan) error {
-	if o == nil || o.Search != autoSearch || o.Algo != "" && o.Algo != "rtn" || s.Env.DryRun || s.Env.NoTrials || len(plans) == 0 || weightBytes(s.Model) > maxComparedWeights {
+	if o == nil || o.Search != autoSearch || o.Algo != "" && o.Algo != "rtn" || s.Env.DryRun || s.Env.NoTrials ||
+		len(plans) == 0 || weightBytes(s.Model) > maxComparedWeights {
 		return nil
 	}
 	gain, err := o.gain(ctx, s, plans)
@@ -139,7 +140,8 @@ func (c *scaleComparison) close() error {
 }
 
 // restored is a session of the model with dequantized weights.
-func (c *scaleComparison) restored(ctx context.Context, plans []*plan, by func(*solve.Quantized, []float32)) (*engine.Interpreter, error) {
+func (c *scaleComparison) restored(ctx context.Context, plans []*plan,
+	by func(*solve.Quantized, []float32)) (*engine.Interpreter, error) {
 	for _, p := range plans {
 		source, e := p.Base.Const, *p.encoding.(*spec.Blockwise)
 		defer p.Base.SetConst(source)

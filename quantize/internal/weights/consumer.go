@@ -85,7 +85,8 @@ type Consumer struct {
 func ConsumerAt(n *ir.Node, embeddings bool) *Consumer {
 	for _, in := range operator.Of(n).Weights() {
 		if o := pass.Trace(n.Input(in.Index)); o != nil {
-			if s := newConsumer(pass.Consumer{Use: ir.Use{Node: n, Index: in.Index}, Input: in, Operand: o}, embeddings); s != nil {
+			if s := newConsumer(pass.Consumer{Use: ir.Use{Node: n, Index: in.Index}, Input: in, Operand: o},
+				embeddings); s != nil {
 				return s
 			}
 		}
@@ -100,12 +101,14 @@ func IsProduct(n *ir.Node) bool { return ir.DefaultDomain(n.Op.Domain) && operat
 // neither.
 func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 	n, o := k.Node, k.Operand
-	s := &Consumer{Node: n, Side: Right, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: k.Use, Unsupported: o.Trouble}
+	s := &Consumer{Node: n, Side: Right, Elem: o.Elem, Shape: o.Shape, Transposed: o.Transposed, Use: k.Use,
+		Unsupported: o.Trouble}
 	matrix := IsProduct(n)
 	switch {
 	case !matrix && !(n.Op.Is("Gather") && embeddings) || !o.Base.Const.DType.IsFloat():
 		return nil
-	case len(n.Inputs()) < 2 || isConstant(n.Input(1-k.Index), maxConstantNodes): // a product of constants, or a lookup such as in a codebook
+	// A product of constants, or a lookup such as in a codebook.
+	case len(n.Inputs()) < 2 || isConstant(n.Input(1-k.Index), maxConstantNodes):
 		return nil
 	case len(n.Outputs) == 0 || n.Outputs[0] == nil:
 		return nil
@@ -135,7 +138,9 @@ func isConstant(v *ir.Value, depth int) bool {
 		return v != nil
 	}
 	n := v.Producer()
-	return n != nil && depth > 0 && len(n.Inputs()) > 0 && !slices.ContainsFunc(n.Inputs(), func(in *ir.Value) bool { return in != nil && !isConstant(in, depth-1) })
+	return n != nil && depth > 0 && len(n.Inputs()) > 0 && !slices.ContainsFunc(n.Inputs(), func(in *ir.Value) bool {
+		return in != nil && !isConstant(in, depth-1)
+	})
 }
 
 // unsupported is the reason why s cannot be rewritten.
@@ -228,7 +233,8 @@ func (s *Consumer) StaysQuantized(v *ir.Value, types ...ir.DType) bool {
 	if s.Side == Lookup {
 		return s.Unsupported.None()
 	}
-	return s.Unsupported.None() && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType && slices.Contains(types, s.Elem)
+	return s.Unsupported.None() && s.Side == Right && len(s.Shape) == 2 && s.Elem == v.Const.DType &&
+		slices.Contains(types, s.Elem)
 }
 
 // SameScope reports whether all products are in one graph that can hold the quantized weight: ONNX Runtime does not

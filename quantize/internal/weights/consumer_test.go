@@ -54,7 +54,8 @@ func TestChannelAxis(t *testing.T) {
 		g := ir.NewModel().Graph
 		x := g.NewValue("x")
 		g.Inputs = append(g.Inputs, x)
-		w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: c.shape}, Source: ir.Mem(make([]byte, 4*(ir.Spec{Shape: c.shape}).Elems()))})
+		w := g.AddConst("w", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: c.shape},
+			Source: ir.Mem(make([]byte, 4*(ir.Spec{Shape: c.shape}).Elems()))})
 		if c.turns {
 			w = g.Insert(nil, "Transpose", []*ir.Value{w}, ir.IntsAttr("perm", 1, 0))
 		}
@@ -67,7 +68,8 @@ func TestChannelAxis(t *testing.T) {
 			continue
 		}
 		if got := s.ChannelAxis(); got != c.want {
-			t.Errorf("%s with input %d of %v, transposed %t, %d attributes: channel axis %d, want %d", c.op, c.index, c.shape, c.turns, len(c.attrs), got, c.want)
+			t.Errorf("%s with input %d of %v, transposed %t, %d attributes: channel axis %d, want %d", c.op, c.index, c.shape,
+				c.turns, len(c.attrs), got, c.want)
 		}
 		if got := s.BaseShape(); !slices.Equal(got, c.shape) {
 			t.Errorf("%s with input %d of %v: base shape %v", c.op, c.index, c.shape, got)

@@ -34,7 +34,9 @@ func (w *Weight) uncovered() pass.Reason {
 		if l.Node == nil {
 			return pass.Reason{Code: pass.GraphOutput}
 		}
-		if !slices.ContainsFunc(w.Consumers, func(s *Consumer) bool { return s.Use.Node == l.Node && s.Use.Index == l.Index }) {
+		if !slices.ContainsFunc(w.Consumers, func(s *Consumer) bool {
+			return s.Use.Node == l.Node && s.Use.Index == l.Index
+		}) {
 			return pass.Reason{Code: pass.Shared}.At(l.Node)
 		}
 	}

@@ -18,7 +18,10 @@ func TestInputsHaveMean(t *testing.T) {
 		{"relu", true, func(add func(string, ...*ir.Value) *ir.Value, x, c *ir.Value) *ir.Value {
 			return add("Identity", add("Relu", add("MatMul", x, c)))
 		}},
-		{"product", false, func(add func(string, ...*ir.Value) *ir.Value, x, c *ir.Value) *ir.Value { return add("MatMul", x, c) }},
+		{"product", false, func(add func(string, ...*ir.Value) *ir.Value, x,
+			c *ir.Value) *ir.Value {
+			return add("MatMul", x, c)
+		}},
 		{"bias", false, func(add func(string, ...*ir.Value) *ir.Value, x, c *ir.Value) *ir.Value {
 			return add("Add", add("MatMul", x, c), c)
 		}},

@@ -34,7 +34,8 @@ func RaiseOpset(ctx context.Context, s *pass.Step, to int64) error {
 
 // NotRaised is the reason of a model that cannot be raised because of a node.
 func NotRaised(u *opset.Unsupported) pass.Reason {
-	return pass.Reason{Code: pass.OpsetNotRaised, Operator: u.Op, Node: u.Node, Detail: fmt.Sprintf("%d to %d", u.From, u.To)}
+	return pass.Reason{Code: pass.OpsetNotRaised, Operator: u.Op, Node: u.Node,
+		Detail: fmt.Sprintf("%d to %d", u.From, u.To)}
 }
 
 const (
