@@ -89,7 +89,8 @@ func TestDefaultsReplaceZeroValues(t *testing.T) {
 
 func TestOptionsFromText(t *testing.T) {
 	o, err := pass.NewStep(kinds, func(fs *flag.FlagSet) error {
-		return fs.Parse(strings.Fields("-fast -order=false -seed=7 -size=0x10 -ratio=0.25 -name=x -drop=0 -limit=0 -scale=3x -level=high -samples=4 -rule=minmax -skip=a -skip=b,c -min-size=9"))
+		return fs.Parse(strings.Fields("-fast -order=false -seed=7 -size=0x10 -ratio=0.25 -name=x -drop=0 -limit=0 " +
+			"-scale=3x -level=high -samples=4 -rule=minmax -skip=a -skip=b,c -min-size=9"))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +107,8 @@ func TestOptionsFromText(t *testing.T) {
 		got.MinSize != 9 {
 		t.Errorf("got %+v", got)
 	}
-	const want = "drop=0 fast=true level=high limit=0 min-size=9 name=x only= order=false ratio=0.25 rule=minmax samples=4 scale=3x seed=7 size=16 skip=a,b,c"
+	const want = "drop=0 fast=true level=high limit=0 min-size=9 name=x only= order=false ratio=0.25 rule=minmax " +
+		"samples=4 scale=3x seed=7 size=16 skip=a,b,c"
 	if text := valuesOf(o); text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}

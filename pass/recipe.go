@@ -102,7 +102,9 @@ func setOption(m *Method, fs *flag.FlagSet, key string, value any) error {
 		return fmt.Errorf("unknown option %q; options of the method are %s", key, names(fs))
 	}
 	if option.Value.(*field).apart {
-		return fmt.Errorf("option %q is not supported in recipes, which write no files but the outputs; use mcompress %s --%s", key, m.Command, key)
+		return fmt.Errorf(
+			"option %q is not supported in recipes, which write no files but the outputs; use mcompress %s --%s", key, m.Command,
+			key)
 	}
 	text, err := scalar(value, option.Value.(*field).list)
 	if err == nil {

@@ -40,7 +40,8 @@ func TestRecipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "steps:\n- method: prune\n  amount: \"0.25\"\n  min-size: \"0\"\n  skip: a*,op:Gemm\n- method: quantize\n  amount: \"0.5\"\n  min-size: \"0\"\n"
+	want := "steps:\n- method: prune\n  amount: \"0.25\"\n  min-size: \"0\"\n  skip: a*,op:Gemm\n- method: quantize\n  " +
+		"amount: \"0.5\"\n  min-size: \"0\"\n"
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}

@@ -17,11 +17,13 @@ type slowdown struct {
 
 // attentionSpeeds is about a property of models that the shared ones do not have enough examples of: ViT-B/16 has 0.45
 // and CLIP 0.44 times the speed of float in ONNX Runtime 1.31, MiniLM-L6 1.16 (docs/decisions/targets.md).
-const attentionSpeeds = "0.44 to 1.2 × the speed of float in ONNX Runtime, for models with attention; measure with --max-latency-ratio"
+const attentionSpeeds = "0.44 to 1.2 × the speed of float in ONNX Runtime, for models with attention; " +
+	"measure with --max-latency-ratio"
 
 // opsetSpeeds is about models whose opset a step has raised to 19 or later: up to ONNX Runtime 1.24, AveragePool of
 // that version has no blocked kernel, and MiniLM-L6 is slower for reasons that were not found.
-const opsetSpeeds = "0.65 to 1.0 × the speed of float in ONNX Runtime up to 1.24 with an opset raised to 19 or later; measure with --max-latency-ratio"
+const opsetSpeeds = "0.65 to 1.0 × the speed of float in ONNX Runtime up to 1.24 with an opset raised to 19 or " +
+	"later; measure with --max-latency-ratio"
 
 // Slower is by how much step o is known to make models slower than float in a runtime of t; empty if it is not.
 func (t *Target) Slower(o Options) string {

@@ -208,7 +208,8 @@ func (t *Target) checkVersions(m *ir.Model) error {
 	}
 	for _, r := range t.Runtimes {
 		if v := m.Opset(""); v > r.Opset || m.IRVersion > r.IR {
-			return OptionErrorf("target %s: %s loads models up to opset %d and IR version %d, this one has %d and %d; export the model for it, or name another target", t.Name, r.Name, r.Opset, r.IR, v, m.IRVersion)
+			return OptionErrorf("target %s: %s loads models up to opset %d and IR version %d, this one has %d and %d; export "+
+				"the model for it, or name another target", t.Name, r.Name, r.Opset, r.IR, v, m.IRVersion)
 		}
 	}
 	return nil

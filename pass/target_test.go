@@ -69,7 +69,8 @@ func TestTargetWithInvalidValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = (&pass.Target{Name: "here", Choices: []pass.Choice{{Method: "quantize", Option: "amount", Value: "much"}}}).Apply([]pass.Options{step})
+	much := pass.Choice{Method: "quantize", Option: "amount", Value: "much"}
+	_, err = (&pass.Target{Name: "here", Choices: []pass.Choice{much}}).Apply([]pass.Options{step})
 	if err == nil || !strings.HasPrefix(err.Error(), "target here: quantize: ") {
 		t.Error(err)
 	}

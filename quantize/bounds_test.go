@@ -98,7 +98,8 @@ const (
 	halfColumn = "half a scale: maximum magnitude of the column / 254"
 	halfRange  = "half a scale: range of the column, including 0, / 510"
 	balanced   = "the distance to the nearest level of the block, plus half a step"
-	noMore     = balanced + "; sum of squared errors of a block: E / (1 - E / Σw²), where E is the sum with minmax scales (MSE-optimal scales preserve the norm of the block), plus half a squared step per weight"
+	noMore     = balanced + "; sum of squared errors of a block: E / (1 - E / Σw²), where E is the sum with minmax " +
+		"scales (MSE-optimal scales preserve the norm of the block), plus half a squared step per weight"
 )
 
 func boundedVariants() []bounded {
@@ -385,7 +386,8 @@ func TestEveryMethodHasABound(t *testing.T) {
 	for _, m := range Methods() {
 		if m.Stage == pass.Quantize &&
 			!slices.ContainsFunc(boundedVariants(), func(b bounded) bool { return b.method == m }) {
-			t.Errorf("boundedVariants has no row for %s: add one with the maximum error of a weight, then write docs/bounds.md with -update", m.Name)
+			t.Errorf("boundedVariants has no row for %s: add one with the maximum error of a weight, then write "+
+				"docs/bounds.md with -update", m.Name)
 		}
 	}
 }
@@ -393,8 +395,10 @@ func TestEveryMethodHasABound(t *testing.T) {
 // The page is written from the table.
 func TestBoundsAreDocumented(t *testing.T) {
 	var page strings.Builder
-	page.WriteString("# Worst-case quantization error\n\nThe maximum error of a weight by method and options, tested on written files. " +
-		"This page is written by\n`go test ./quantize -run Bounds -update` from that test's table.\n\n| method | options | maximum error of a weight |\n|---|---|---|\n")
+	page.WriteString(
+		"# Worst-case quantization error\n\nThe maximum error of a weight by method and options, tested on written files. " +
+			"This page is written by\n`go test ./quantize -run Bounds -update` from that test's table.\n\n| method | options " +
+			"| maximum error of a weight |\n|---|---|---|\n")
 	for _, b := range boundedVariants() {
 		options := ""
 		for _, o := range b.options {
@@ -402,25 +406,43 @@ func TestBoundsAreDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&page, "| `%s` | %s| %s |\n", b.method.Name, options, b.text)
 	}
-	page.WriteString("\nEach weight is rounded to the nearest level of its scale. With error feedback, which keeps the sum of the errors of a channel small, some weights are rounded to the level\n" +
-		"on the other side, as the table states. Scales of blockwise float16 weights are float16, and so are the dequantized values, which adds at most 2⁻¹⁰ of a bound, 2⁻¹¹ of a weight and 2⁻²⁴. There is no bound\n" +
-		"per weight with `--algo gptq` and `--algo awq`, which minimize the error of outputs: the error of one weight is compensated by others. Weights that a method does not support, such as NaN,\ninfinities and magnitudes without a scale of normal float32 size, are skipped, with the reason in the ledger.\n" +
-		"\n## Evaluated in every run\n\nEach run reads the parts of the weights back from the files that it wrote, restores each weight as a reader does, and compares every element with the weight that was\n" +
-		"encoded. A weight beyond these bounds is an internal error that names it, and nothing is published. They hold for every weight that a method accepts, because they are derived from the rounding alone:\n\n" +
-		"- **Integers and small floats.** The weight restored with all stored values at the lowest, and at the highest one, shows the range of values at each element for the scale and zero point that a reader uses.\n" +
-		"  The restored element is at most half a step from the element clamped to that range, three quarters with error feedback (which shifts values by at most a quarter of a step before it rounds them), or half\n" +
-		"  the spacing of the float type. This holds for any scale, however it was found, so clipping needs no term of its own.\n" +
-		"- **Scales.** The range of a scale reaches the largest magnitude of its elements: exactly, within a step, where scales cover their elements; 1/64 of it where they are searched, as each of at most three refits of\n" +
-		"  a scale s to rounded values q at least halves it (|w/s - q| ≤ 1/2 gives w·q ≥ s·q²/2), clipping factors are at least 0.56, and one end of the range is at least half of it. It is no wider than that magnitude,\n" +
-		"  or 4n times it for n elements of a scale that keeps their norm (s = Σw²/Σq·w, and q of the largest element is at least a third of that at the end of the range); `hqq` has no limit. Only dead channels,\n" +
+	page.WriteString("\nEach weight is rounded to the nearest level of its scale. With error feedback, which keeps the " +
+		"sum of the errors of a channel small, some weights are rounded to the level\n" +
+		"on the other side, as the table states. Scales of blockwise float16 weights are float16, and so are the " +
+		"dequantized values, which adds at most 2⁻¹⁰ of a bound, 2⁻¹¹ of a weight and 2⁻²⁴. There is no bound\n" +
+		"per weight with `--algo gptq` and `--algo awq`, which minimize the error of outputs: the error of one weight is " +
+		"compensated by others. Weights that a method does not support, such as NaN,\ninfinities and magnitudes without a " +
+		"scale of normal float32 size, are skipped, with the reason in the ledger.\n" +
+		"\n## Evaluated in every run\n\nEach run reads the parts of the weights back from the files that it wrote, " +
+		"restores each weight as a reader does, and compares every element with the weight that was\n" +
+		"encoded. A weight beyond these bounds is an internal error that names it, and nothing is published. They hold for " +
+		"every weight that a method accepts, because they are derived from the rounding alone:\n\n" +
+		"- **Integers and small floats.** The weight restored with all stored values at the lowest, and at the highest " +
+		"one, shows the range of values at each element for the scale and zero point that a reader uses.\n" +
+		"  The restored element is at most half a step from the element clamped to that range, three quarters with error " +
+		"feedback (which shifts values by at most a quarter of a step before it rounds them), or half\n" +
+		"  the spacing of the float type. This holds for any scale, however it was found, so clipping needs no term of its " +
+		"own.\n" +
+		"- **Scales.** The range of a scale reaches the largest magnitude of its elements: exactly, within a step, where " +
+		"scales cover their elements; 1/64 of it where they are searched, as each of at most three refits of\n" +
+		"  a scale s to rounded values q at least halves it (|w/s - q| ≤ 1/2 gives w·q ≥ s·q²/2), clipping factors are at " +
+		"least 0.56, and one end of the range is at least half of it. It is no wider than that magnitude,\n" +
+		"  or 4n times it for n elements of a scale that keeps their norm (s = Σw²/Σq·w, and q of the largest element is " +
+		"at least a third of that at the end of the range); `hqq` has no limit. Only dead channels,\n" +
 		"  below 2⁻²⁴ of the largest magnitude of the weight, may have the scale of zeros.\n" +
 		"- **`--algo gptq`**: the restored weight equals the solution, which the layers after it were solved with.\n" +
-		"- **float16, bfloat16**: half the spacing of numbers at each element, and half the smallest subnormal number; elements are clamped where the method clamps.\n" +
-		"- **Palettes**: each element is between the middles of its entry and the neighbouring ones, times its scale. To that is added what the assignment rounds: 1/16 of the scale with error feedback, half a cell of the table\n" +
-		"  for 64 and 256 entries with scales (2⁻¹²), 16-bit integers for up to 16 (2⁻¹⁴). Vectors are compared with four other entries, none of which is nearer.\n" +
-		"- **int32 biases**: half a scale from the bias, after its correction. **Pruned weights**: each element is what it was, or 0; with `sparsegpt`, `--reconstruct` and corrected float biases, what the method solved.\n" +
-		"- **Sparse forms** are equal. **`lowrank`**: the norm of the error is that of the singular values left out, as factors and product are rounded (2⁻¹⁴ of the norm of the weight; 2⁻⁷ in float16).\n" +
-		"- Rounding of restored elements and of the arithmetic that quantizes them adds 2⁻¹⁸ of the range, in float16 1.5·2⁻¹⁰ and 2⁻²⁴.\n")
+		"- **float16, bfloat16**: half the spacing of numbers at each element, and half the smallest subnormal number; " +
+		"elements are clamped where the method clamps.\n" +
+		"- **Palettes**: each element is between the middles of its entry and the neighbouring ones, times its scale. To " +
+		"that is added what the assignment rounds: 1/16 of the scale with error feedback, half a cell of the table\n" +
+		"  for 64 and 256 entries with scales (2⁻¹²), 16-bit integers for up to 16 (2⁻¹⁴). Vectors are compared with four " +
+		"other entries, none of which is nearer.\n" +
+		"- **int32 biases**: half a scale from the bias, after its correction. **Pruned weights**: each element is what it " +
+		"was, or 0; with `sparsegpt`, `--reconstruct` and corrected float biases, what the method solved.\n" +
+		"- **Sparse forms** are equal. **`lowrank`**: the norm of the error is that of the singular values left out, as " +
+		"factors and product are rounded (2⁻¹⁴ of the norm of the weight; 2⁻⁷ in float16).\n" +
+		"- Rounding of restored elements and of the arithmetic that quantizes them adds 2⁻¹⁸ of the range, in float16 " +
+		"1.5·2⁻¹⁰ and 2⁻²⁴.\n")
 	file := filepath.Join("..", "docs", "bounds.md")
 	if *update {
 		if err := os.WriteFile(file, []byte(page.String()), 0o666); err != nil {

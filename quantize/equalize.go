@@ -14,9 +14,10 @@ type Equalize struct{ pass.Selection }
 var equalizeMethod = &pass.Method{
 	Name:    "equalize",
 	Command: "quantize",
-	Doc:     "cross-layer equalization: channels between layers rescaled to equal weight ranges, for per-tensor scales; weights are kept in float",
-	Stage:   pass.Prepare,
-	New:     func() pass.Options { return &Equalize{} },
+	Doc: "cross-layer equalization: channels between layers rescaled to equal weight ranges, for per-tensor scales; " +
+		"weights are kept in float",
+	Stage: pass.Prepare,
+	New:   func() pass.Options { return &Equalize{} },
 }
 
 // Method describes the method.

@@ -20,7 +20,8 @@ type Float4 struct {
 var float4Method = &pass.Method{
 	Name:    "float4",
 	Command: "quantize",
-	Doc:     "4-bit floats in blocks for weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings; ONNX Runtime does not run them on CPUs: requires --target openvino or embedded; needs no data",
+	Doc: "4-bit floats in blocks for weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings; " +
+		"ONNX Runtime does not run them on CPUs: requires --target openvino or embedded; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	New:     func() pass.Options { return &Float4{} },

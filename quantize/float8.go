@@ -21,7 +21,8 @@ type Float8 struct {
 var float8Method = &pass.Method{
 	Name:    "float8",
 	Command: "quantize",
-	Doc:     "8-bit floats for weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float32 arithmetic; needs no data",
+	Doc: "8-bit floats for weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float32 " +
+		"arithmetic; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	New:     func() pass.Options { return &Float8{} },

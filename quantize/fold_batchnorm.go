@@ -14,9 +14,10 @@ type FoldBatchNorm struct{ pass.Selection }
 var foldBatchNormMethod = &pass.Method{
 	Name:    "fold-batchnorm",
 	Command: "quantize",
-	Doc:     "BatchNormalization, and Mul and Add by channel, folded into Conv, ConvTranspose, Gemm or MatMul; still floats",
-	Stage:   pass.Prepare,
-	New:     func() pass.Options { return &FoldBatchNorm{} },
+	Doc: "BatchNormalization, and Mul and Add by channel, folded into Conv, ConvTranspose, Gemm or MatMul; " +
+		"still floats",
+	Stage: pass.Prepare,
+	New:   func() pass.Options { return &FoldBatchNorm{} },
 }
 
 // Method describes the method.

@@ -34,7 +34,8 @@ type Palette struct {
 var paletteMethod = &pass.Method{
 	Name:    "palette",
 	Command: "quantize",
-	Doc:     "indices into a codebook (weight sharing by k-means) of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
+	Doc: "indices into a codebook (weight sharing by k-means) of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN " +
+		"and embeddings, float arithmetic; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	New:     func() pass.Options { return &Palette{} },

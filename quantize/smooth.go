@@ -23,9 +23,10 @@ type Smooth struct {
 }
 
 var smoothMethod = &pass.Method{
-	Name:       "smooth",
-	Command:    "quantize",
-	Doc:        "SmoothQuant: differences between channels migrate from activations into weights of MatMul and Gemm, with calibration samples; weights are kept in float",
+	Name:    "smooth",
+	Command: "quantize",
+	Doc: "SmoothQuant: differences between channels migrate from activations into weights of MatMul and Gemm, " +
+		"with calibration samples; weights are kept in float",
 	Stage:      pass.Prepare,
 	Repeats:    true, // a layer's weights change with the factors of its inputs and of its outputs
 	Calibrates: true,

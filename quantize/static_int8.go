@@ -49,9 +49,10 @@ type StaticInt8 struct {
 }
 
 var staticInt8Method = &pass.Method{
-	Name:       "static-int8",
-	Command:    "quantize",
-	Doc:        "8-bit weights and activations of Conv, MatMul, Gemm and the operators between them, with calibrated ranges; other weights as weight-int8",
+	Name:    "static-int8",
+	Command: "quantize",
+	Doc: "8-bit weights and activations of Conv, MatMul, Gemm and the operators between them, with calibrated " +
+		"ranges; other weights as weight-int8",
 	Stage:      pass.Quantize,
 	Shrinks:    true,
 	Calibrates: true,

@@ -7,10 +7,13 @@ import (
 // The reasons for choices, from the kernels of ONNX Runtime. docs/decisions/targets.md has the sources and the
 // measurements.
 const (
-	saturates = "without VNNI, ONNX Runtime adds pairs of products of uint8 activations with int8 weights in 16 bits, which saturate; " +
+	saturates = "without VNNI, ONNX Runtime adds pairs of products of uint8 activations with int8 weights in 16 bits, " +
+		"which saturate; " +
 		"with uint8 weights they are exact. --reduce-range is faster, and loses a bit of each weight"
-	dotProducts = "VNNI adds products of uint8 activations with int8 weights in 32 bits: the full range is exact, and faster than uint8 weights"
-	signedDots  = "SDOT, UDOT and the kernels of matrices add in 32 bits: the full range is exact; symmetric int8 weights have the fastest kernels"
+	dotProducts = "VNNI adds products of uint8 activations with int8 weights in 32 bits: the full range is exact, and " +
+		"faster than uint8 weights"
+	signedDots = "SDOT, UDOT and the kernels of matrices add in 32 bits: the full range is exact; symmetric int8 " +
+		"weights have the fastest kernels"
 	signedBoth  = "kernels of int8 activations with int8 weights need no correction for unsigned values"
 	unsignedIn  = "kernels for x86 require uint8 activations: ONNX Runtime converts int8 to uint8"
 	everywhere  = "exact on every CPU: int8 weights would saturate on x86 without VNNI, other CPUs lose only some speed"

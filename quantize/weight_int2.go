@@ -46,7 +46,8 @@ type WeightInt2 struct {
 var weightInt2Method = &pass.Method{
 	Name:    "weight-int2",
 	Command: "quantize",
-	Doc:     "2-bit weights in blocks of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
+	Doc: "2-bit weights in blocks of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float " +
+		"arithmetic; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	New:     func() pass.Options { return &WeightInt2{} },

@@ -46,7 +46,8 @@ type WeightInt4 struct {
 var weightInt4Method = &pass.Method{
 	Name:    "weight-int4",
 	Command: "quantize",
-	Doc:     "4-bit weights in blocks of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
+	Doc: "4-bit weights in blocks of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float " +
+		"arithmetic; needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	New:     func() pass.Options { return &WeightInt4{} },

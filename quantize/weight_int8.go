@@ -50,7 +50,8 @@ type WeightInt8 struct {
 var weightInt8Method = &pass.Method{
 	Name:    "weight-int8",
 	Command: "quantize",
-	Doc:     "8-bit weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; needs no data",
+	Doc: "8-bit weights of MatMul, Gemm, Conv, ConvTranspose, LSTM, GRU, RNN and embeddings, float arithmetic; " +
+		"needs no data",
 	Stage:   pass.Quantize,
 	Shrinks: true,
 	New:     func() pass.Options { return &WeightInt8{} },

@@ -72,7 +72,9 @@ func TestFeedback(t *testing.T) {
 			square, sum := errorsOf(t, tt.shape, tt.axes, x, restored(t, e, x))
 			squareWithout, sumWithout := errorsOf(t, tt.shape, tt.axes, x, without)
 			if sum > sumWithout/5 || square > 1.2*squareWithout {
-				t.Errorf("%v along %v, blocks of %d: squared error %.4g, %.4g without feedback; mean squared sum of errors %.4g, %.4g", tt.shape, tt.axes, block, square, squareWithout, sum, sumWithout)
+				t.Errorf(
+					"%v along %v, blocks of %d: squared error %.4g, %.4g without feedback; mean squared sum of errors %.4g, %.4g",
+					tt.shape, tt.axes, block, square, squareWithout, sum, sumWithout)
 			}
 		}
 	}
