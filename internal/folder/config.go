@@ -161,6 +161,7 @@ func (c *jsonFile) replaced(change func(v value) ([]byte, bool)) []byte {
 	var edits []edit
 	for _, v := range c.values {
 		if text, ok := change(v); ok {
+			// Values are in the order of their ends, so that items come before their list: those within it are dropped.
 			edits = append(slices.DeleteFunc(edits, func(e edit) bool { return e.start >= v.start }), edit{v, text})
 		}
 	}
@@ -177,6 +178,7 @@ func (c *jsonFile) replaced(change func(v value) ([]byte, bool)) []byte {
 func (c *jsonFile) section(model string) []string {
 	for _, v := range c.values {
 		if v.key() == fileName && bytes.Equal(v.raw(c.text), quoted(model)) {
+			// The first two keys, such as model.decoder; a file named at the top belongs to the whole.
 			return v.path[:min(2, len(v.path)-1)]
 		}
 	}
@@ -264,6 +266,7 @@ func renumbered(text []byte, items []value, l pass.RemovedLayers) [][]byte {
 		case err != nil:
 			kept = append(kept, item.raw(text))
 		case !slices.Contains(l.Removed, n):
+			// Each number falls by the removed layers before it.
 			kept = append(kept, strconv.AppendInt(nil, int64(n-removedBelow(n, l)), 10))
 		}
 	}

@@ -286,6 +286,7 @@ func (f *Folder) equal(name, at string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		// The file that is there may have the entries that variants of the same model added.
 		if names := got.externalModels(); names != nil {
 			text, err := want.withExternalData(names)
 			if err != nil {
@@ -363,6 +364,7 @@ func (f *Folder) writeConfig(
 	}
 	section := c.section(f.model)
 	text := c.renamed(section, f.model, f.result)
+	// Each change is found in the text that the one before has left: the places of values move.
 	for _, of := range changes(removed, values) {
 		c, err := parse(text)
 		if err != nil {
@@ -370,6 +372,8 @@ func (f *Folder) writeConfig(
 		}
 		a := c.adapt(section, f.model, of)
 		f.Stale = append(f.Stale, a.stale...)
+		// config.json of several models does not say which of them it describes: an edit for one could be wrong for
+		// the others.
 		if section == nil && !f.alone {
 			f.Stale = append(f.Stale, a.edited...) // of this model or of another one
 			continue

@@ -88,6 +88,7 @@ func (c *jsonFile) withExternalData(models []string) ([]byte, error) {
 			return nil, err
 		}
 	}
+	// true, or a number, is about all models: there is nothing to add.
 	if json.Unmarshal(settings[externalData], &counts) != nil && string(settings[externalData]) != "false" &&
 		settings[externalData] != nil {
 		return nil, nil
@@ -104,6 +105,7 @@ func (c *jsonFile) withExternalData(models []string) ([]byte, error) {
 		return nil, err
 	}
 	if there {
+		// By its place: a key of the same name may be elsewhere.
 		return c.replaced(func(o value) ([]byte, bool) { return text, o.start == v.start && o.end == v.end }), nil
 	}
 	return c.inserted(transformersConfig, text), nil

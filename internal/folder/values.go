@@ -171,6 +171,8 @@ func (a *adaptation) numbers(name string, keys []string) (found bool) {
 			} else if concerned = concerned || c.Changed(); matches == maybe {
 				to = append(to, 0, 1) // no single number
 			}
+			// The number of the source, so that a key with another meaning in this architecture stays; null stands for
+			// the default, which this number is.
 			if raw := string(v.raw(a.text)); raw == strconv.Itoa(c.From) || raw == "null" && c.Changed() {
 				to, size = append(to, c.To...), max(size, c.HeadSize)
 			}
@@ -184,6 +186,8 @@ func (a *adaptation) numbers(name string, keys []string) (found bool) {
 			continue
 		}
 		text := strconv.Itoa(to[0])
+		// Without a key of the size, readers compute hidden_size / heads, which is wrong once heads are removed: the
+		// size is added, or reported as stale in a list.
 		if object := fmt.Sprint(v.path[:len(v.path)-1]); name == pass.AttentionHeads &&
 			slices.Contains(valueKeys[1].keys, key) &&
 			!sized[object] &&
@@ -237,6 +241,7 @@ var sides = []struct {
 // sidesOf are the positions in sides of what v, by its path in the section, is a number of.
 func (a *adaptation) sidesOf(v value) []int {
 	names := slices.Clone(v.path[len(a.section):])
+	// In encoder-decoder models the number without a side is that of the encoder.
 	if key := v.key(); (key == layerCount || key == "num_layers") &&
 		(a.sibling(v, "decoder_layers") != nil || a.sibling(v, "num_decoder_layers") != nil) {
 		names = append(names, "encoder_layers")
@@ -261,6 +266,7 @@ func (a *adaptation) concerns(v value, of pass.Submodel) int {
 		switch {
 		case of != "" && !slices.Contains(sides[i].of, of):
 			return no
+		// A submodel that is not known may be either side if the configuration has numbers of both.
 		case of == "" && slices.ContainsFunc(a.values, func(o value) bool {
 			other := a.sidesOf(o)
 			return isConfigValue(o.key()) && o.in(a.section) && len(other) > 0 && !slices.Contains(other, i)

@@ -20,6 +20,7 @@ func available() int64 {
 // machineMemory is the memory that is free or can be freed, and swap.
 func machineMemory() int64 {
 	fields := readFields("/proc/meminfo")
+	// In KiB.
 	if n, ok := fields["MemAvailable:"]; ok {
 		return (n + fields["SwapFree:"]) << 10
 	}
@@ -38,6 +39,7 @@ func groupMemory() int64 {
 		}
 		used, _ := readNumber(path.Join(dir, "memory.current"))
 		stat := readFields(path.Join(dir, "memory.stat"))
+		// memory.current counts the page cache, which the kernel frees before it refuses memory.
 		free = min(free, limit-used+stat["active_file"]+stat["inactive_file"])
 	}
 	return free
@@ -59,6 +61,7 @@ func ownGroup() string {
 
 // addressSpace is the rest of the limit that ulimit -v sets.
 func addressSpace() int64 {
+	// A process at this limit cannot get memory although the machine has it, and the Go runtime would end it.
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur >= math.MaxInt64 {
 		return math.MaxInt64

@@ -18,6 +18,7 @@ func LargestBatch(budget int64, bytes func(batch int) (int64, error)) (batch int
 	batch = 1
 	for tooLarge := 0; tooLarge == 0 || tooLarge-batch > 1; {
 		next := 2 * batch
+		// Doubled until a batch is too large, halved between it and the last that fits from then on.
 		if tooLarge > 0 {
 			next = batch + (tooLarge-batch)/2
 		}

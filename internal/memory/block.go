@@ -51,6 +51,8 @@ func check(blocks []Block) error {
 			return fmt.Errorf("memory: block %q: %d bytes", b.Name, b.Bytes)
 		case b.First < 0 || b.Last < b.First || b.Last == math.MaxInt:
 			return fmt.Errorf("memory: block %q: lives from step %d to step %d", b.Name, b.First, b.Last)
+		// The sum is checked before it is computed: sizes come from shapes of a file, and the planner adds them
+		// without further checks.
 		case b.Bytes > left-Align:
 			return fmt.Errorf("memory: block %q: its %d bytes are more than can be counted together with the others",
 				b.Name, b.Bytes)

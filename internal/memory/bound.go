@@ -30,6 +30,8 @@ func SetLimit(bytes int64) {
 // that, in any order of several.
 func Bound(budget, spare int64) (restore func()) {
 	p := Measure()
+	// The limit of the Go runtime covers its own memory only: the program and C libraries are taken from the
+	// budget.
 	other := p.Program + max(0, p.Resident-p.Go)
 	least := max(runtimeBytes, p.Go) + fixedHeadroom // with less the collector would run all the time
 	bytes := max(least, budget-other-spare)
@@ -41,6 +43,7 @@ func (l *softLimits) add(bytes *int64) {
 	l.Lock()
 	defer l.Unlock()
 	if len(l.bounds) == 0 {
+		// The limit of the caller, or of GOMEMLIMIT, which is in force again once the last bound has ended.
 		l.unbound = debug.SetMemoryLimit(-1)
 	}
 	l.bounds = append(l.bounds, bytes)

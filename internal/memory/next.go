@@ -29,6 +29,7 @@ func (p *Plan) like(blocks []Block) bool {
 		return false
 	}
 	for i, b := range blocks {
+		// A comparison of all fields but the size.
 		if b.Bytes = p.Blocks[i].Bytes; b != p.Blocks[i] {
 			return false
 		}
@@ -46,6 +47,7 @@ func (p *Plan) holds(blocks []Block) bool {
 		}
 		used, free = used+b.Bytes, free+more
 	}
+	// Otherwise sequences that become short would keep the arena of the longest one.
 	return free <= used
 }
 
@@ -56,6 +58,8 @@ func (p *Plan) grown(blocks []Block) []Block {
 	out := make([]Block, len(blocks))
 	for i, b := range blocks {
 		switch now := p.Blocks[i].Bytes; {
+		// A small growth will go on, as that of a key-value cache by a token; a large one is another input, for which
+		// a reserve is wasted.
 		case b.Bytes > now && b.Bytes-now <= extra(now):
 			b.Bytes += extra(b.Bytes)
 		case b.Bytes < now && now-b.Bytes <= extra(b.Bytes):

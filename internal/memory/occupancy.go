@@ -32,6 +32,7 @@ func newOccupancy(steps int) *occupancy {
 func (o *occupancy) fit(first, last int, bytes int64) int64 {
 	var free, best, least int64
 	for _, s := range o.taken(first, last) {
+		// Best fit: the smallest gap leaves the larger ones to larger blocks.
 		if gap := s.start - free; gap >= bytes && (least == 0 || gap < least) {
 			best, least = free, gap
 		}
@@ -48,6 +49,7 @@ func (o *occupancy) fit(first, last int, bytes int64) int64 {
 // copied once.
 func (o *occupancy) taken(first, last int) []span {
 	o.lists = o.lists[:0]
+	// From the leaf of the first step to the root: nodes that cover this step.
 	for n := o.leaf + first; n > 0; n /= 2 {
 		o.lists = append(o.lists, o.across[n])
 	}
@@ -66,6 +68,7 @@ func (o *occupancy) taken(first, last int) []span {
 // union appends the union of a and b to dst.
 func union(dst, a, b []span) []span {
 	for len(a) > 0 || len(b) > 0 {
+		// The list whose next span begins first is a.
 		if len(a) == 0 || len(b) > 0 && b[0].start < a[0].start {
 			a, b = b, a
 		}
@@ -112,6 +115,7 @@ func (o *occupancy) parts(first, last int) func(yield func(int) bool) {
 
 // insert adds s to spans, which are ordered and disjoint.
 func insert(spans []span, s span) []span {
+	// The first span that ends at s.start or later: spans that touch are joined, too, which keeps the lists short.
 	from, _ := slices.BinarySearchFunc(spans, s.start,
 		func(x span, start int64) int { return cmp.Compare(x.end, start) })
 	to := from

@@ -12,6 +12,7 @@ func Measure() Process {
 	status := readFields("/proc/self/status")
 	p := Process{Program: max(mappedPrograms(), status["RssFile:"]<<10),
 		Resident: (status["RssAnon:"] + status["RssShmem:"]) << 10, Go: goMemory()}
+	// Where the fields are missing, what the Go runtime has is the nearest.
 	if p.Resident == 0 {
 		p.Resident = p.Go
 	}
@@ -37,6 +38,7 @@ func mappedPrograms() (sum int64) {
 		if errA != nil || errB != nil {
 			continue
 		}
+		// By inode: a program has several mappings, of which one is executable.
 		sizes[words[4]] += b - a
 		executable[words[4]] = executable[words[4]] || strings.Contains(words[1], "x")
 	}

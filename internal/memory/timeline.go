@@ -36,6 +36,7 @@ func NewTimeline(blocks []Block, steps int) (*Timeline, error) {
 		if b.Last >= steps {
 			return nil, fmt.Errorf("memory: block %q: lives until step %d of %d", b.Name, b.Last, steps)
 		}
+		// Differences first, whose sums are computed below: in the time of blocks plus steps.
 		t.Live[b.First][b.Kind] += b.Bytes
 		if b.Last+1 < steps {
 			t.Live[b.Last+1][b.Kind] -= b.Bytes

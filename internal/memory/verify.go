@@ -33,6 +33,7 @@ func (p *Plan) checkOverlaps() error {
 			func(j int, off int64) int { return cmp.Compare(p.Offsets[j], off) })
 		return at
 	}
+	// Live blocks do not overlap, by induction, so that only neighbours have to be compared.
 	for _, e := range p.events() {
 		at := position(e.block)
 		if !e.birth {

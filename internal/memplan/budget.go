@@ -28,6 +28,7 @@ func (p *planner) largest(budget int64) (*memoryplan.Budget, error) {
 		return nil, err
 	}
 	b.Batch, b.Total = int64(batch), size
+	// What the next batch would need shows how far the budget is from it.
 	if batch > 0 {
 		b.Next, err = total(batch + 1)
 	}

@@ -75,6 +75,7 @@ func (t *Trainer) Choices(ctx context.Context, budget int64) ([]*Choice, error) 
 		}
 	}
 	var all []*Choice
+	// The bits of set are the savings that are on: none first, to which the times are relative, and all last.
 	for set := range 1 << len(used) {
 		c := &Choice{}
 		train := t.With(func(o *distill.FineTune) {
@@ -121,6 +122,7 @@ func (t *Trainer) largest(ctx context.Context, c *Choice, budget int64) (int, in
 		}
 		return 0, c.Total, nil
 	}
+	// Batches that the micro-batches divide evenly.
 	unit := max(1, c.Plan.MicroBatches)
 	n, bytes, err := memory.LargestBatch(budget, func(n int) (int64, error) {
 		p, err := t.With(func(o *distill.FineTune) { o.Batch = n * unit }).Plan(ctx, distill.PlanOptions{Sizes: true})
@@ -170,6 +172,7 @@ func (t *Trainer) Compared(ctx context.Context) ([]*Choice, error) {
 			{Name: "offload", Value: "none"},
 			{Name: "accumulate", Value: "1"},
 		}
+		// By the bits of Choices: the first one is checkpointing, the second one storage.
 		if i&1 == 0 {
 			choices[i].Options[0].Value = "none"
 		}

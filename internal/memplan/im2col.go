@@ -23,6 +23,7 @@ func (b *imageGraph) window(n *ir.Node) *layout.Window {
 	if axes, _ := operator.Of(n).Input(filters[0]).Axes(n, len(w)); axes.Shared > 0 {
 		return nil
 	}
+	// Depthwise convolutions.
 	if n.Int("group", 1) == x[1] && x[1] > 1 {
 		return nil
 	}

@@ -73,6 +73,7 @@ func (b *imageGraph) build(g *ir.Graph) {
 		b.nodes++
 		b.node(n)
 	}
+	// A subgraph reads outer values in the layout that they have in the file, whatever its nodes are.
 	for i, v := range b.values {
 		if slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return within(u) != g }) {
 			b.graph.Nodes = append(b.graph.Nodes,
@@ -107,6 +108,7 @@ func (b *imageGraph) value(v *ir.Value) {
 	b.values = append(b.values, v)
 	channels := spec.Shape[1]
 	b.graph.Values = append(b.graph.Values, layout.Value{
+		// One channel or one pixel per image: a transpose moves no byte.
 		Name: v.Name, Bytes: spec.Bytes(), Same: channels == 1 || spec.Elems() == channels*spec.Shape[0],
 	})
 }
@@ -130,6 +132,8 @@ func (b *imageGraph) node(n *ir.Node) {
 	if len(inputs) > 0 && inputs[0] != nil {
 		rank = len(b.types[inputs[0].Name].Shape)
 	}
+	// Of three axes both permutations are 0, 2, 1. One before a sensitive node, which is channels first, is to
+	// channels first.
 	if out.Role = h.of(n, rank); out.Role == layout.ToLast && rank == 3 && b.feedsSensitive(n) {
 		out.Role = layout.ToFirst
 	}

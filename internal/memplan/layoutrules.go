@@ -37,8 +37,10 @@ func (h layoutRule) of(n *ir.Node, rank int) layout.Role {
 	}
 	f := operator.Of(n)
 	switch {
+	// Flattening, and axes that are removed, depend on the order of the axes.
 	case n.Graph().Opset("") < f.FlattensBefore, n.Int("keepdims", 1) == 0:
 		return layout.Breaking
+	// Axes in a constant can be renumbered, those that are computed at run time cannot.
 	case h.one && f.Elementwise == operator.NotElementwise &&
 		slices.ContainsFunc(axisInputs(n, f), func(v *ir.Value) bool { return v.Const == nil }):
 		return layout.Breaking

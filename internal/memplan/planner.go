@@ -27,6 +27,7 @@ func open(ctx context.Context, m *ir.Model, o Options) (*planner, error) {
 	if err := p.checkTypes(); err != nil {
 		return nil, err
 	}
+	// The batch is dynamic if the shape of any input follows it.
 	one, err := p.types(1)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ var shared = sync.OnceValue(func() *settings { return newSettings(retry.First) }
 
 func newSettings(pause time.Duration) *settings {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	// Compression is off, as ranges count the bytes of the file as it is stored.
 	return &settings{pause: pause, copySize: copySize, transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext,
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: time.Minute,
@@ -86,6 +87,7 @@ func (f *webFile) get(ctx context.Context, off, n int64, match tag) (*http.Respo
 	if err != nil {
 		return nil, withoutURL(err)
 	}
+	// Status 416 has the size in Content-Range, by which begin finds an empty file.
 	switch {
 	case resp.StatusCode == http.StatusPartialContent,
 		resp.StatusCode == http.StatusRequestedRangeNotSatisfiable,
@@ -115,6 +117,8 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 	case first.Scheme == httpsScheme && r.URL.Scheme != httpsScheme,
 		r.URL.Scheme != httpsScheme && r.URL.Scheme != httpScheme:
 		return refusedf("a redirect from https:// to %s:// is refused", r.URL.Scheme)
+	// A program that runs within a network must not be led to its services by a server outside of it (server-side
+	// request forgery).
 	case r.URL.Scheme == httpScheme && !isLoopback(r.URL.Hostname()),
 		inside && r.URL.Hostname() != first.Hostname() && !isLoopback(first.Hostname()):
 		return refusedf("a redirect to %s is refused", r.URL.Hostname())
@@ -160,6 +164,7 @@ func (s *settings) client(ctx context.Context, path string) (*s3Client, error) {
 		endpoint = amazon
 	}
 	region := firstOf("AWS_REGION", "AWS_DEFAULT_REGION")
+	// The environment may change between two calls of a library: each has a client and its cached credentials.
 	key := strings.Join(
 		[]string{
 			endpoint,

@@ -146,6 +146,7 @@ func contentRange(r *http.Response) (start, end, total int64, err error) {
 			return 0, 0, 0, errRange
 		}
 	}
+	// The header has the last byte.
 	if m[1] != "" {
 		end++
 	}
@@ -295,6 +296,7 @@ func (f *File) Plan(payloads [][2]int64) {
 func (f *File) bound(off int64) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// off+1: a payload that begins at off is not its own end.
 	if i, _ := slices.BinarySearch(f.plan, off+1); i < len(f.plan) {
 		return min(f.plan[i], f.size)
 	}

@@ -11,6 +11,7 @@ import (
 func List(ctx context.Context, url string) ([]string, error) { return shared().list(ctx, url) }
 
 func (s *settings) list(ctx context.Context, url string) (names []string, err error) {
+	// A URL without a key is not that of a file: x stands for one.
 	loc, err := parse(Join(url, "x"))
 	switch {
 	case err != nil:

@@ -48,6 +48,7 @@ func (m *Mirror) at(name string) (location, error) { return parse(Join(m.url, na
 
 // segment is the location of the object with the bytes of a log from an offset.
 func (m *Mirror) segment(log string, off int64) (location, error) {
+	// Digits of a fixed length, so that S3 lists the segments in order.
 	return m.at(fmt.Sprintf("%s/%020d", log, off))
 }
 
@@ -134,6 +135,7 @@ func (m *Mirror) pullSegment(ctx context.Context, log string) (n int64, err erro
 	if _, err := io.Copy(io.NewOffsetWriter(out, off), io.NewSectionReader(in, 0, in.size)); err != nil {
 		return 0, err
 	}
+	// After the content: what is stored says no more than what is on disk.
 	return in.size, m.setKnown(log, off+in.size)
 }
 
@@ -151,6 +153,8 @@ func (m *Mirror) Push(ctx context.Context, log string, content io.ReaderAt, end 
 		err := fmt.Errorf("the copy on disk has %d of %d bytes; start again", end, off)
 		return errors.Join(failed(loc.text, err), m.setKnown(log, 0))
 	}
+	// The condition is that there is no segment from this offset yet: of two processes that continue a log one
+	// fails.
 	err = m.settings.create(ctx, loc, io.NewSectionReader(content, off, end-off))
 	if errors.Is(err, errExists) {
 		return failed(

@@ -63,6 +63,7 @@ func (f *folder) openModel(ctx context.Context) (*onnx.File, error) {
 		}
 		return nil, err
 	}
+	// The payloads of a packed model are in records, which are read in another order.
 	if model.Packed() {
 		return model, nil
 	}
@@ -88,6 +89,7 @@ type folder struct {
 // Open implements fs.FS.
 func (f *folder) Open(name string) (fs.File, error) {
 	loc := f.model
+	// The first file that is opened is the model, whose URL is given; its data files are next to it.
 	if len(f.opened) > 0 {
 		if name == "." || !fs.ValidPath(name) {
 			return nil, &fs.PathError{Op: "open", Path: path.Clean(name), Err: fs.ErrInvalid}

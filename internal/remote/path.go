@@ -91,6 +91,7 @@ func (l location) next(name string) location {
 		return l
 	}
 	u := *l.url
+	// RawPath is the encoded form of the old path, which String would prefer.
 	u.Path, u.RawPath = u.Path[:strings.LastIndex(u.Path, "/")+1]+name, ""
 	l.url, l.text = &u, u.String()
 	return l

@@ -66,6 +66,7 @@ func CheckOutput(url string) error {
 func CheckWritable(ctx context.Context, url string) error { return shared().checkWritable(ctx, url) }
 
 func (s *settings) checkWritable(ctx context.Context, url string) error {
+	// Without side effects that can be seen: an upload that is begun and aborted makes no object.
 	u, err := s.begin(ctx, Upload{URL: url})
 	if err != nil {
 		return err

@@ -34,6 +34,8 @@ type assignment struct {
 func (g *Graph) assign() *assignment {
 	c := &assignment{Graph: g, sides: make([]side, len(g.Values)), roles: make([]Role, len(g.Nodes))}
 	c.connect()
+	// In this order: what sensitive operators require is certain, transposes of the model next to nothing known
+	// show the layout that an exporter had in mind, and all else is channels first as ONNX has it.
 	c.propagate(c.known())
 	for _, n := range g.Nodes {
 		if n.Role == ToLast {
@@ -45,6 +47,7 @@ func (g *Graph) assign() *assignment {
 	for v := range c.sides {
 		c.set(v, first)
 	}
+	// After all layouts are final, as those of a node's values may have come from different sides.
 	for i, n := range g.Nodes {
 		if c.roles[i] = n.Role; !c.consistent(i) {
 			c.roles[i] = Breaking

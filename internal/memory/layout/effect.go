@@ -69,6 +69,8 @@ func (e *Effect) add(g *Graph, m *image, split bool) {
 	}
 	move := Move{v.Name, 2 * v.Bytes}
 	there := m.transposes
+	// The transposes of an image are between its two layouts: one of them serves all consumers on the other side,
+	// the rest vanish.
 	switch {
 	case split && there > 0:
 		e.Kept = append(e.Kept, move)
@@ -129,6 +131,7 @@ func (c *assignment) images() ([]*image, error) {
 	}
 	for v := range c.Values {
 		root := v
+		// A chain of transposes leads to the value that a node computes, with the layout of that as its image.
 		for hops := 0; of[root] == nil; hops++ {
 			if hops > len(c.Nodes) {
 				return nil, fmt.Errorf("layout: value %q is part of a cycle", c.Values[v].Name)
@@ -144,6 +147,7 @@ func (c *assignment) images() ([]*image, error) {
 			}
 		}
 		if c.Values[v].Output {
+			// The environment reads it in its declared layout.
 			m.consumers = append(m.consumers, c.end(-1, v))
 		}
 	}
@@ -167,6 +171,8 @@ func (c *assignment) end(i, v int) int {
 func (c *assignment) cut(images []*image) (lasts func(int) bool, err error) {
 	f := &network{edges: make([][]int, sink+1+len(c.Nodes))}
 	// A cost orders by bytes, then by the number of transposes.
+	// A quarter of the integers: flow in one direction is added to the capacity of the other. A unit is more than
+	// all transposes together.
 	unit, left := int64(len(images)+1), int64(math.MaxInt64/4)
 	for _, m := range images {
 		v := c.Values[m.value]
@@ -175,6 +181,7 @@ func (c *assignment) cut(images []*image) (lasts func(int) bool, err error) {
 		}
 		price := v.Bytes*unit + 1
 		left -= price
+		// Still counted above, so that the order of values does not decide what overflows.
 		if v.Same {
 			price = 0
 		}
@@ -195,6 +202,7 @@ func (m *image) addCost(f *network, price int64) {
 	f.edge(m.producer, out, price, 0)
 	f.edge(back, m.producer, price, 0)
 	for _, r := range m.consumers {
+		// Of never, so that the cut is at the edge to the auxiliary node, once for all consumers.
 		f.edge(out, r, never, 0)
 		f.edge(r, back, never, 0)
 	}

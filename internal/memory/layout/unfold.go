@@ -42,6 +42,7 @@ func (w *Window) unfold() (channelsFirst, channelsLast Unfolding, err error) {
 	if bytes == 0 {
 		return Unfolding{}, Unfolding{}, nil
 	}
+	// Pieces of one element, which the cases below join.
 	channelsFirst = Unfolding{bytes, w.Batch * w.Channels * kernel * size}
 	channelsLast = Unfolding{bytes, w.Batch * size * kernel * w.Group}
 	end := len(w.Size) - 1
