@@ -304,6 +304,7 @@ func (p *onnxAttention) window(n *op.Node, lengths *ir.Array) (func(batch int) a
 	}
 	return func(batch int) attention.KeyRange {
 		keys, offset := p.Keys, int(p.past)
+		// Queries are the last ones of the valid keys, as the new tokens are part of them.
 		if valid != nil {
 			keys, offset = int(valid[batch]), int(valid[batch])-p.Queries
 		}

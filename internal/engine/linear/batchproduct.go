@@ -53,6 +53,7 @@ func (p *batchProduct[T]) product(i int) {
 		for n := range p.N {
 			sum := T(0)
 			for k := range p.K {
+				// The conversion rounds the product: arm64 would fuse it with the addition.
 				sum += T(a.Data[m*a.Row+k*a.Col] * b.Data[k*b.Row+n*b.Col])
 			}
 			c[m*p.N+n] = sum

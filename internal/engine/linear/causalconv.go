@@ -143,6 +143,7 @@ func (r *channelRows) convolve(i int) {
 
 // keep stores the last elements of the past and of row i.
 func (r *channelRows) keep(i int) {
+	// Shorter inputs than the state leave elements of the past in it, which move to its front.
 	state := r.state[i*r.back:][:r.back]
 	fresh := min(r.back, r.length)
 	old := state[:r.back-fresh]

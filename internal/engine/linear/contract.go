@@ -81,9 +81,11 @@ func contractAll[T computeType](c *contraction, in []*ir.Array, out *ir.Array) e
 func factorOf[T computeType](c *contraction, a *ir.Array, labels []label) factor[T] {
 	f := factor[T]{data: load[T](c.scratch, a)}
 	for i, stride := range op.Strides(a.Shape) {
+		// An axis of size 1 broadcasts to the size that its label has elsewhere.
 		if a.Shape[i] == 1 {
 			stride = 0
 		}
+		// A step along the diagonal is a step along both axes.
 		if at := slices.Index(f.labels, labels[i]); at >= 0 {
 			f.strides[at] += stride
 			continue
@@ -150,6 +152,8 @@ func rolesOf[T computeType](a, b factor[T], needed func(label) bool) (r roles) {
 func contract[T computeType](c *contraction, a, b factor[T], needed func(label) bool, dst []T, last bool) (factor[T],
 	error) {
 	r := rolesOf(a, b, needed)
+	// Rows come before columns in a product: with the factors exchanged, the last one may have the order of the
+	// result, and needs no copy.
 	if swapped := rolesOf(b, a, needed); last && slices.Equal(swapped.all(), c.out) {
 		a, b, r = b, a, swapped
 	}
@@ -160,6 +164,7 @@ func contract[T computeType](c *contraction, a, b factor[T], needed func(label) 
 	if !last || !slices.Equal(r.all(), c.out) {
 		dst = take[T](c.scratch, op.Product(shape))
 	}
+	// Copies of the operands are needed for this product only; dst, taken before, stays.
 	used := c.used
 	p := batchProduct[T]{
 		Shape: gemm.Shape{M: int(op.Product(c.shape(r.rows))), N: int(op.Product(c.shape(r.cols))),
@@ -178,6 +183,7 @@ func matrices[T computeType](c *contraction, f factor[T], batch, rows, cols []la
 	all := slices.Concat(batch, rows, cols)
 	_, row, ok := merge(c.shape(rows), f.along(rows))
 	_, col, ok2 := merge(c.shape(cols), f.along(cols))
+	// A label that is not among them is summed over, which only gather does.
 	if !ok || !ok2 || len(all) < len(f.labels) {
 		shape := c.shape(all)
 		data := take[T](c.scratch, op.Product(shape))

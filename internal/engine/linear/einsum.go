@@ -43,6 +43,7 @@ func einsumOf(n *op.Node, in []*ir.Array) (*einsum, error) {
 	for i, t := range e.terms {
 		for axis, l := range t {
 			d := in[i].Shape[axis]
+			// Sizes of 1 broadcast, also between operands, as in NumPy.
 			switch have, ok := e.sizes[l]; {
 			case !ok || have == 1:
 				e.sizes[l] = d

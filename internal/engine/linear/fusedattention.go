@@ -119,6 +119,7 @@ func (p *fusedAttention) result(n *op.Node, dt ir.DType) error {
 		p.out, p.y = ir.Spec{DType: dt, Shape: shape}, op.Strides(shape)
 		return p.out.Valid()
 	}
+	// The last axis stays the last: rows of the result are written by products, as contiguous elements.
 	if !isPerm(perm, len(shape)) || int(perm[len(perm)-1]) != len(perm)-1 {
 		return fmt.Errorf("invalid permutation of the result %v: %v", shape, perm)
 	}
@@ -127,6 +128,7 @@ func (p *fusedAttention) result(n *op.Node, dt ir.DType) error {
 		p.out.Shape[i] = shape[from]
 	}
 	p.y = make([]int64, len(shape))
+	// Axis i of the output is axis perm[i] of the result, so heads are written to their places directly.
 	for i, stride := range op.Strides(p.out.Shape) {
 		p.y[perm[i]] = stride
 	}

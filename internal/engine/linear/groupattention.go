@@ -208,6 +208,7 @@ func (p *groupAttention) tokens(in []*ir.Array) error {
 	if p.sliding && int64(p.cache.past) < p.window {
 		return fmt.Errorf("sliding_window_cache: the caches hold %d tokens, the window has %d", p.cache.past, p.window)
 	}
+	// The first queries attend to positions that the present cache drops in this call, so it cannot be computed in.
 	if p.sliding {
 		p.staged = p.cache
 		p.staged.tokens += p.Queries
@@ -365,12 +366,14 @@ func runGroup(c *op.Call) error {
 	s := &scratch{mem: c.Work}
 	out := s.outputs(p.specs(), append(c.Out[:len(c.Out):len(c.Out)], nil, nil)[:3])
 	m := p.layOut(s, c.In, out)
+	// Before keys are cached: caches have rotated keys, as positions do not change.
 	if err := p.rotate(c, &m, before); err != nil {
 		return err
 	}
 	held := func(batch int) int { return p.held(before[batch]) }
 	p.staged.fill(c.Pool, m.stagedKey, m.pastKey, m.k, p.keys, held)
 	p.staged.fill(c.Pool, m.stagedValue, m.pastValue, m.v, p.values, held)
+	// After the new tokens are in, and before they are attended to or stored.
 	p.roundCache(m.stagedKey, op.Opt(c.In, groupKeyScale))
 	p.roundCache(m.stagedValue, op.Opt(c.In, groupValueScale))
 	if p.sliding {
@@ -378,6 +381,7 @@ func runGroup(c *op.Call) error {
 		p.slide(m.value, m.stagedValue, before)
 	}
 	p.keyRange = func(batch int) attention.KeyRange {
+		// Lengths count all positions, indices in a sliding cache those that it has.
 		dropped := before[batch] - held(batch)
 		return p.visibleKeys(held(batch), int(lengths[batch])+1-dropped)
 	}
@@ -404,6 +408,7 @@ func (p *groupAttention) pastLengths(lengths []int32) ([]int, error) {
 	}
 	for b, l := range lengths {
 		if !p.firstCall || p.sliding {
+			// seqlens_k is the number of all tokens minus one.
 			out[b] = int(l) + 1 - p.Queries
 		}
 		if l < 0 || int(l) >= most || out[b] < 0 || out[b] > past || out[b]+p.Queries > most {

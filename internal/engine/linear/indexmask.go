@@ -58,6 +58,7 @@ func (m *indexMask) of(batch int) attention.Mask[float32] {
 		if m.rank == 1 {
 			from, to := m.allowed(batch)
 			to = min(max(to-key, 0), last)
+			// Scores start at this key: bounds are relative to it, and may be outside of them.
 			from = min(max(from-key, 0), to)
 			add(scores[:from], m.filter)
 			add(scores[to:last], m.filter)

@@ -227,6 +227,7 @@ func (r *recurrence) step(batch, head, t int) {
 	token := batch*r.tokens + t
 	k, v := r.k[(token*r.heads+head)*r.key:][:r.key], r.v[(token*r.heads+head)*r.value:][:r.value]
 	r.decayState(state, token, head)
+	// The delta rule stores the error of what the state, after its decay and before the update, predicts for the key.
 	if r.betas > 0 {
 		beta := r.beta[token*r.betas+head%r.betas]
 		r.read(row, state, k)

@@ -69,6 +69,7 @@ func productOf(n *op.Node, in []*ir.Array) (*product, error) {
 // mergeBatch turns a stack of products with a common right matrix into one product.
 func (p *product) mergeBatch() {
 	p.Shape = gemm.Shape{M: p.a.rows, N: p.b.cols, K: p.a.cols}
+	// Not if A is broadcast: its rows would have to be repeated.
 	if p.b.count() != 1 || p.a.count() != op.Product(p.batch) {
 		return
 	}

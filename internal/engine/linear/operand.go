@@ -97,6 +97,7 @@ func mergeInto(dims, strides []int64, last, step int64) (n, stride int64, ok boo
 		case dims[i] == 1:
 		case n == 1:
 			n, stride = dims[i], strides[i]
+		// The next axis begins where the merged ones end: one stride covers both.
 		case strides[i] == n*stride:
 			n *= dims[i]
 		default:

@@ -215,6 +215,7 @@ func rotateHalves(y, x, cos, sin []float32) {
 	x1, x2, y1, y2, sin := x[:n], x[n:2*n], y[:n], y[n:2*n], sin[:n]
 	for i, c := range cos {
 		a, b, s := x1[i], x2[i], sin[i]
+		// Conversions round the products: arm64 would fuse them with the additions.
 		y1[i] = float32(c*a) - float32(s*b)
 		y2[i] = float32(s*a) + float32(c*b)
 	}

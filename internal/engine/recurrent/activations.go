@@ -29,6 +29,7 @@ func (l *layer) functions(n *op.Node, d int) ([]function, error) {
 			return nil, fmt.Errorf("unknown activation %q", name)
 		}
 		f := function{activation: row, name: name, a: row.alpha, b: row.beta}
+		// The lists have entries for functions with parameters only, so they are consumed in order.
 		if row.numbers > 0 && len(alphas) > 0 {
 			f.a, alphas = alphas[0], alphas[1:]
 		}

@@ -24,8 +24,10 @@ func (g *rnnGradient[T]) back(i int) {
 	g.each(i, func(n, row int) {
 		dh, y, dg := g.outputGradient(i, n), g.stateRow(g.gates, row), g.stateRow(g.dgates, n)
 		copy(dg, dh)
+		// y is the value of the gate, from which the derivative follows; it is overwritten afterwards by the gradient.
 		g.derive(0, dg, y, true)
 		copy(y, dg)
+		// The gradient with respect to the state before comes from R alone, and is added by step.
 		clear(dh)
 	})
 	g.step(g.dh, g.dgates, g.H, g.r, true)
@@ -61,6 +63,7 @@ func gateRows[T number](x []T, row, h int) (i, o, f, c []T) {
 func (g *lstmGradient[T]) recompute() {
 	g.eachSequence(func(n, steps int) {
 		for step := range steps {
+			// The order is that of the cell: i and f depend on the cell before, o on the new one.
 			row, before := g.inputAt(g.stepOf(step, n), n), g.cellBefore(step, n)
 			i, o, f, c := gateRows(g.gates, row, g.H)
 			cell := g.stateRow(g.cells, row)
@@ -110,6 +113,7 @@ func (g *lstmGradient[T]) back(step int) {
 func (g *lstmGradient[T]) gateGradients(n, row int, before, dh, dc []T) {
 	i, o, f, c := gateRows(g.gates, row, g.H)
 	di, do, df, dg := gateRows(g.dgates, n, g.H)
+	// Scratch that only a GRU uses otherwise.
 	out := g.stateRow(g.dreset, n) // h(cell)
 	copy(out, g.stateRow(g.cells, row))
 	activate(g.f[2], out)
@@ -118,14 +122,17 @@ func (g *lstmGradient[T]) gateGradients(n, row int, before, dh, dc []T) {
 	}
 	g.derive(0, do, o, true)
 	g.derive(2, di, out, false)
+	// di was used for the gradient of h(c), as its own value is computed below.
 	for j, v := range di {
 		dc[j] += v
 	}
+	// o depends on the new cell, so its gradient comes before those of the other gates.
 	g.addPeephole(dc, do, 1)
 	for j, v := range dc {
 		di[j], df[j], dg[j] = v*c[j], v*before[j], v*i[j]
 		dc[j] = v * f[j]
 	}
+	// f = 1 - i: the gradient of f goes to i with the opposite sign, and f has no sums of its own.
 	if g.coupled {
 		for j := range di {
 			di[j] -= df[j]
@@ -192,6 +199,7 @@ func (g *gruGradient[T]) recompute() {
 			addProduct(to, r, g.stateRow(g.before, row))
 		}
 	})
+	// For all steps at once: r and h before each step are known, as the forward pass stored the states.
 	all, hidden := gemm.Shape{M: g.T * g.N, N: g.H, K: g.H}, gemm.Rows(g.r[2*g.H*g.H:], g.H).T()
 	if g.linear {
 		g.multiply(all, gemm.Rows(g.before, g.H), hidden, gemm.Rows(g.reset, g.H), false)
@@ -228,6 +236,7 @@ func (g *gruGradient[T]) back(i int) {
 		z, r, h := g.rows(g.gates, row)
 		dz, dr, dg := g.rows(g.dgates, n)
 		before := g.stateRow(g.before, row)
+		// h' = (1-z)·ĥ + z·h, of which dh keeps the direct part.
 		for j, v := range dh {
 			dg[j], dz[j], dh[j] = v*(1-z[j]), v*(before[j]-h[j]), v*z[j]
 		}
@@ -249,6 +258,7 @@ func (g *gruGradient[T]) back(i int) {
 		g.step(g.dh, g.dgates, 3*g.H, g.update, true)
 		return
 	}
+	// Through Rh to r∘h first, as the gradient of r is needed for the product with the other rows of R.
 	g.step(g.dreset, g.dgates[2*g.H:], 3*g.H, g.hidden, false)
 	g.each(i, func(n, row int) {
 		_, r, _ := g.rows(g.gates, row)

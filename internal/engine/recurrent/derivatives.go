@@ -127,6 +127,7 @@ func (g *gradient[T]) derive(k int, dx, y []T, limited bool) {
 			dx[i] *= T(f.slope(float64(v), float64(f.a), float64(f.b)))
 		}
 	}
+	// At the value that a bound gives, the sum was at or beyond the bound.
 	if limited && g.clip > 0 {
 		for i, v := range y {
 			if v <= g.ends[k][0] || v >= g.ends[k][1] {

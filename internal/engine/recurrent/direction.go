@@ -76,12 +76,14 @@ func (s *direction) run() {
 	if s.c.HasConsumer(0) {
 		s.clearOutput()
 	}
+	// Sums with the state depend on the step before: a product for each step, of all sequences together.
 	for i := range s.T {
 		for n := range s.N {
 			if t := s.stepOf(i, n); t >= 0 {
 				copy(s.gates[n*g:][:g], s.inputs[s.inputAt(t, n)*g:])
 			}
 		}
+		// Also of sequences that have ended: their states are not changed, and the product is not used.
 		s.packed.before[s.d].multiply(product{pool: s.c.Pool, work: s.work, a: s.h, rows: s.N, c: s.gates, stride: g,
 			accumulate: true})
 		s.advance(i, g)

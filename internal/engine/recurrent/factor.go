@@ -53,6 +53,8 @@ type quantizedFactor struct {
 func (f *quantizedFactor) multiply(p product) {
 	a := p.a[:p.rows*f.k]
 	quantized, work := p.work[:len(a)], p.work[bytesOf(len(a)):]
+	// The range is that of all rows together, as DynamicQuantizeLinear of the operand computes it: so a step's
+	// rounding depends on the batch.
 	scale, zero := kernel.DynamicScale(0, 0)
 	if len(a) > 0 {
 		scale, zero = kernel.DynamicScale(kernel.MinMax(a))

@@ -204,6 +204,7 @@ func newGradient[T number](c *op.Call, s side) (*gradient[T], error) {
 	}
 	g.ends = make([][2]T, len(g.f))
 	for i, f := range g.f {
+		// The function of the bounds themselves: a gate whose value is at or outside of them was limited.
 		bounds := []T{-g.clip, g.clip}
 		activate(f, bounds)
 		g.ends[i] = [2]T{min(bounds[0], bounds[1]), max(bounds[0], bounds[1])}
@@ -262,6 +263,8 @@ func (g *gradient[T]) cellGradient() cell {
 }
 
 func (g *gradient[T]) run() {
+	// The forward pass stored Y: with the states, gates of all steps are recomputed at once. Backpropagation then is
+	// step by step, and what needs all steps (dW, dR, dX) comes last, from the gradients that replaced the gates.
 	g.gatherStates()
 	g.sumGates()
 	c := g.cellGradient()
@@ -287,6 +290,7 @@ func (g *gradient[T]) each(i int, f func(n, row int)) {
 				continue
 			}
 			clear(g.dgates[n*width:][:width])
+			// Rows after the end: the products over all steps read them.
 			clear(g.gates[g.inputAt(i, n)*width:][:width])
 			if g.after() {
 				clear(g.stateRow(g.reset, g.inputAt(i, n)))

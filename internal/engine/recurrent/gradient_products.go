@@ -46,6 +46,7 @@ func (g *gradient[T]) products() {
 	if dr := g.output(outR); dr != nil {
 		dr = dr[g.d*n*g.H:]
 		g.multiply(gemm.Shape{M: cut, N: g.H, K: rows}, gates.T(), gemm.Rows(g.before, g.H), gemm.Rows(dr, g.H), false)
+		// The hidden gate's rows of R multiply another operand than h: r∘h, or h with the gradient after r.
 		if g.after() {
 			a, b := gemm.Rows(g.gates[cut:], n), gemm.Rows(g.reset, g.H)
 			if g.linear {
@@ -57,6 +58,7 @@ func (g *gradient[T]) products() {
 	if db := g.output(outB); db != nil {
 		db = db[g.d*2*n:][:2*n]
 		g.sumRows(db[:n], g.gates, n)
+		// Wb and Rb are added to the same sums.
 		copy(db[n:], db[:n])
 		if g.linear {
 			g.sumRows(db[n+cut:], g.reset, g.H)

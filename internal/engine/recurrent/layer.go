@@ -249,6 +249,7 @@ func (k *kind) run(c *op.Call) error {
 		packed = k.pack(c.Node, c.In[inW], c.In[inR], c.Pool)
 	}
 	size, failed := l.slot(c.Pool.Workers()), make([]error, l.D)
+	// Directions are independent and have scratch memory of their own.
 	c.Pool.Slots(l.D, func(d, slot int) {
 		s, err := l.direction(c, c.Work[int64(slot)*size:][:size], packed, d)
 		if failed[d] = err; err == nil {

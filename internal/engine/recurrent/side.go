@@ -39,6 +39,7 @@ func (s side) stepOf(i, n int) int {
 	if i >= length {
 		return -1
 	}
+	// Reversed from the end of the sequence, not of the padding.
 	if s.reverse[s.d] {
 		return length - 1 - i
 	}

@@ -69,6 +69,8 @@ func batchNorm[T floatElement](c *op.Call, spread func([]T) (mean, variance floa
 	scale, bias, mean, variance := numbers(c.In[1]), numbers(c.In[2]), numbers(c.In[3]), numbers(c.In[4])
 	in, out := block.Read[T](x), block.Write[T](c.Out[0])
 	if training(c.Node) {
+		// In training mode the statistics of the batch normalize it, and the inputs are only what the running ones are
+		// updated from.
 		mean, variance = batchMeanVar(c, l, in, spread)
 		updateRunning(c, mean, variance)
 	}

@@ -84,6 +84,7 @@ func cumulation[T, A numeric](n *op.Node) func(dst, x []T) {
 	}
 	return func(dst, x []T) {
 		copy(dst, x)
+		// A reverse sum is that of the reversed lane: one loop for both, and a copy in the cache is cheap.
 		if reverse {
 			slices.Reverse(dst)
 		}

@@ -51,6 +51,7 @@ func runDet(c *op.Call) error {
 func determinant(a []float64, n int) float64 {
 	det := 1.0
 	for k := range n {
+		// The largest element of the column as pivot keeps the factors at most 1, and with them the errors bounded.
 		pivot := k
 		for i := k + 1; i < n; i++ {
 			if math.Abs(a[i*n+k]) > math.Abs(a[pivot*n+k]) {

@@ -48,6 +48,8 @@ func layoutOf(shape []int64, reduced []bool) layout {
 		}
 		dims[k] = append(dims[k], int(d))
 		strides[k] = append(strides[k], int(steps[i]))
+		// Axes of size 1 change no order: the innermost of the others decides whether contiguous elements belong to one
+		// output.
 		switch {
 		case d == 1:
 		case reduced[i]:
@@ -130,6 +132,7 @@ func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
 	block.Parallel(c, r.outputs, grain, 0, func(_ block.Scratch, from, to int) {
 		for i := from; i < to; i++ {
 			acc, row := r.zero, x[i*r.n:][:r.n]
+			// Blocks as in along, so that the order of additions is that of types that are converted.
 			for len(row) > block.Len {
 				acc, row = r.row(acc, row[:block.Len]), row[block.Len:]
 			}
@@ -150,6 +153,7 @@ func (r *folding[T, A]) inParts(c *op.Call) {
 			r.gather(all[i*r.width:][:count], base, p*r.n/r.parts, (p+1)*r.n/r.parts, buf)
 		}
 	})
+	// Parts are joined in their order, by one goroutine: the sum must not depend on which worker is done first.
 	y := make([]T, r.width)
 	for u := range r.units() {
 		out, count, _ := r.unit(u)

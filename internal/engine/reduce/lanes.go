@@ -87,6 +87,8 @@ func (l lanes) at(tile int) (at, count int) {
 func load[T ir.Element](l lanes, buf []T, in block.Loader[T], at, count int, part []T) {
 	for i := range l.n {
 		for k, v := range in.Block(part, at+i*l.inner, count) {
+			// Lanes become rows: what f reads is contiguous, and a line of the cache of the tensor is read once for all its
+			// lanes.
 			buf[k*(l.n+pad)+i] = v
 		}
 	}

@@ -67,6 +67,7 @@ func (r rowNorm) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	stats := slices.Clone(x.Shape)
 	block.Fill(stats[axis:], 1)
 	specs := make([]ir.Spec, max(r.mean, r.inv, r.sum)+1)
+	// Number 0 stands for outputs that an operator does not have, and its own type is written last.
 	specs[r.mean] = ir.Spec{DType: ir.DType(stash), Shape: stats}
 	specs[r.inv] = specs[r.mean]
 	specs[r.sum] = x.Spec()
@@ -144,6 +145,7 @@ func rowInputOf[T ir.Element](x, a *ir.Array, l lanes, s *block.Scratch) *rowInp
 		return nil
 	}
 	same := l.outer > 0 && sameForRows(x, a, l)
+	// Read once for all rows. Other operands are read again for each row.
 	if same && a.Elems() == int64(l.n) {
 		return &rowInput[T]{fixed: block.Read[T](a).Block(block.Take[T](s, l.n), 0, l.n)}
 	}

@@ -79,6 +79,7 @@ func loss(c *op.Call, soft bool) error {
 				}
 			}
 			losses[i], weights[i] = 0, 0
+			// An ignored label has no weight either, so that the mean is that of the others.
 			if !ignored(c.Node, labels[i]) {
 				weights[i] = classes[labels[i]]
 				losses[i] = -x[labels[i]] * weights[i]
@@ -124,6 +125,7 @@ func writeLoss(c *op.Call, losses, weights []float64) {
 		}
 		return
 	}
+	// In the order of the labels.
 	total, weight := 0.0, 0.0
 	for i, v := range losses {
 		total += v

@@ -53,6 +53,7 @@ func lrn[T floatElement](c *op.Call) {
 			block.Take[float64](&s, block.Len)
 		for i := from; i < to; i++ {
 			k := i % l.n
+			// The specification's window: for even sizes one channel more after k than before it.
 			first, last := max(0, k-(size-1)/2), min(l.n-1, k+size/2)
 			for at := 0; at < l.inner; at += block.Len {
 				n := min(block.Len, l.inner-at)

@@ -28,6 +28,7 @@ func normRows[T floatElement](c *op.Call, r rowNorm, f rowFunc[T]) {
 			bufs[i] = block.Take[T](&s, l.n)
 		}
 		for i := from; i < to; i++ {
+			// Statistics of no elements are 0/0.
 			if l.n == 0 {
 				mean(i, math.NaN())
 				inv(i, math.NaN())

@@ -131,6 +131,7 @@ func adam(n *op.Node, rate float64, count int64) updater {
 	norm, post := float64(n.Float("norm_coefficient", 0)), float64(n.Float("norm_coefficient_post", 0))
 	alpha, beta := float64(n.Float("alpha", 0.9)), float64(n.Float("beta", 0.999))
 	epsilon := float64(n.Float("epsilon", 1e-6))
+	// Bias correction (Kingma and Ba, "Adam", 2015), of both moments in one factor of the rate.
 	if count > 0 {
 		rate *= math.Sqrt(1-math.Pow(beta, float64(count))) / (1 - math.Pow(alpha, float64(count)))
 	}
@@ -146,6 +147,7 @@ func momentum(n *op.Node, rate float64, count int64) updater {
 	norm, alpha, beta := float64(n.Float("norm_coefficient", 0)), float64(n.Float("alpha", 0)),
 		float64(n.Float("beta", 1))
 	nesterov := n.Text("mode", "") == "nesterov"
+	// By the specification, the first step adds the whole gradient.
 	if count <= 0 {
 		beta = 1
 	}

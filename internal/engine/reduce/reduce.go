@@ -118,6 +118,7 @@ func reduceInts[T integer](c *op.Call, l layout, least T) error {
 		return run(c, l, c.In[0], extreme(least, func(a, b T) T { return max(a, b) }))
 	case "ReduceMin":
 		return run(c, l, c.In[0], extreme(^least, func(a, b T) T { return min(a, b) }))
+	// Roots and logarithms of integers are computed in float64, and rounded to the type.
 	case "ReduceL2", "ReduceLogSum", "ReduceLogSumExp":
 		return reduceReals[float64](c, l)
 	}

@@ -127,6 +127,7 @@ func intFold[T integer](name string) fold[T, int64] {
 
 // intMean truncates; the mean of no elements is 0.
 func intMean[T integer]() func(int64, int) T {
+	// Sums wrap around alike, but a quotient depends on the sign bit.
 	unsigned := ^T(0) > 0
 	return func(a int64, n int) T {
 		switch {

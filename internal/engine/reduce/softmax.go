@@ -94,6 +94,7 @@ func (f normalizer) run(c *op.Call, l lanes) error {
 }
 
 func softmax(dst, x []float64) {
+	// Subtracting the maximum changes no quotient, and no exponential overflows.
 	top, sum := maximum(x), 0.0
 	for i, v := range x {
 		dst[i] = math.Exp(v - top)
@@ -109,6 +110,7 @@ func logSoftmax(dst, x []float64) {
 	for _, v := range x {
 		sum += math.Exp(v - top)
 	}
+	// v - top first: the difference is exact for close numbers, while top + log(sum) would be rounded.
 	rest := math.Log(sum)
 	for i, v := range x {
 		dst[i] = v - top - rest

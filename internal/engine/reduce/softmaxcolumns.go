@@ -56,6 +56,7 @@ func (v columns) softmax(y, x []float32, s *block.Scratch) {
 		kernel.Exp(e, e)
 		addTo(sum, e)
 	}
+	// One division for each column instead of each element.
 	for i, v := range sum {
 		top[i] = float32(1 / v)
 	}

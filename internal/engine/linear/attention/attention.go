@@ -104,6 +104,7 @@ func (b *block[T]) run() {
 	q.Data, k.Data, v.Data = part(q.Data, b.from*q.Row), part(k.Data, b.first*k.Row), part(v.Data, b.first*v.Row)
 	b.compare(b.work.product, gemm.Shape{M: m, N: keys, K: b.shape.Size}, q, k, b.work.scores, stride, b.Scale)
 	for i := range m {
+		// One element more for the sink, and capacity for whole vectors of the softmax.
 		b.weigh(b.work.scores[i*stride:][:keys+1:stride], b.from+i)
 	}
 	weights := gemm.Rows(b.work.scores, stride)
