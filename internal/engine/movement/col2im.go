@@ -117,6 +117,7 @@ func runCol2Im(c *op.Call) error {
 	work := ir.View[float64](&ir.Array{DType: ir.Double, Data: c.Work})
 	size, pixels := int(op.Product(f.image)), int(op.Product(f.block))
 	sum, row := work[:size], work[size:]
+	// Blocks overlap: sums are float64 and rounded once, for types of fewer bits.
 	for i := range int(a.Shape[0]*a.Shape[1]) / pixels {
 		clear(sum)
 		for p := range pixels {

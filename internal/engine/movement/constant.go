@@ -139,6 +139,7 @@ func runEyeLike(c *op.Call) error {
 		return nil
 	}
 	row, col := max(0, -k), max(0, k)
+	// A diagonal is a stride of one row and one column.
 	s := &stridedTransfer{dst: int(row*cols + col)}
 	s.add(min(rows-row, cols-col), cols+1, 0)
 	move(c.Pool, s, dst, one)

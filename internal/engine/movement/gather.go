@@ -201,6 +201,7 @@ func elementPlaces(c *op.Call, data []int64, at *ir.Array) ([]int64, error) {
 	// Along the axis, the index replaces the coordinate.
 	own[axis] = 0
 	last := len(own) - 1
+	// The offsets of the other coordinates, row by row; the walk has no stride in the destination.
 	w := newWalk(newStrided(at.Shape[:last], make([]int64, last), own).axes, 0, 0, 0)
 	for row := range slices.Chunk(places, int(at.Shape[last])) {
 		for j := range row {

@@ -113,6 +113,7 @@ func (s *suppressor) choose(boxes, scores []float32) []int64 {
 			order = append(order, i)
 		}
 	}
+	// Stable: equal scores stay in the order of their indices.
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
 	var kept []int64
 	var corners []rectangle
@@ -121,6 +122,7 @@ func (s *suppressor) choose(boxes, scores []float32) []int64 {
 			break
 		}
 		r := s.rectangle(boxes[4*i : 4*i+4])
+		// Greedy, as specified: a box is compared with the selected ones only, not with suppressed ones.
 		if !slices.ContainsFunc(corners, func(k rectangle) bool { return k.iou(r) > s.iouThreshold }) {
 			kept, corners = append(kept, int64(i)), append(corners, r)
 		}

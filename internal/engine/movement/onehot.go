@@ -93,6 +93,7 @@ func runOneHot(c *op.Call) error {
 			on = append(on, (outer*depth+x)*inner+rest)
 		}
 	}
+	// values are (off, on): the first one fills, the second one is copied from offset 1.
 	move(c.Pool, fill{}, dst, values)
 	move(c.Pool, &runs{n: len(on), size: 1, dst: on, src: slices.Repeat([]int64{1}, len(on)), outer: 1}, dst, values)
 	return nil

@@ -44,6 +44,7 @@ func packGather(_ *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
 // mostlyFirst packs elements most of which are the first one of the table, a zero, as in a weight stored with a bit
 // mask. It is nil if indices take less memory or the weight would not be multiplied as sparse.
 func mostlyFirst(table, at *ir.Array) op.Packed {
+	// A table of at most 256 entries has indices of a byte or less, which take no more memory than sparse elements.
 	if table.DType != ir.Float || len(table.Data) <= 4<<8 || math.Float32bits(ir.View[float32](table)[0]) != 0 {
 		return nil
 	}
@@ -118,6 +119,8 @@ func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Pack
 	if !op.IsKnown(at) || !op.IsKnown(values) {
 		return packedweight.NewSparse[int32](int(at.Elems()), nil, nil)
 	}
+	// The usual form, int32 and non-negative, needs no copy of the positions: ascending ones are in range if the last
+	// one is. NewSparse is nil if they do not ascend or one is negative.
 	if last := at.Elems() - 1; at.DType == ir.Int32 && last >= 0 && int64(ir.View[int32](at)[last]) < in[0].Shape[0] {
 		if s := packedweight.NewSparse(int(at.Elems()), ir.View[int32](at), ir.View[float32](values)); s != nil {
 			return s
@@ -136,6 +139,8 @@ func packScatterElements(n *op.Node, in []*ir.Array, packed []op.Packed) op.Pack
 
 // packSlice packs the first elements of a packed vector.
 func packSlice(n *op.Node, in []*ir.Array, packed []op.Packed) op.Packed {
+	// Only a start of a vector: indices and positions of the rest keep their meaning. Bits that pad the last byte are
+	// cut so.
 	_, s, err := spans(n, in, listInput)
 	if err != nil || packed[0] == nil || len(s) != 1 || s[0].start != 0 || s[0].step != 1 {
 		return nil

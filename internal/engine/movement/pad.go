@@ -141,6 +141,7 @@ func runPad(from list) func(*op.Call) error {
 // surround copies data into dst and pads it with the value.
 func surround(p *op.Pool, dst, data *ir.Array, around []border, value *ir.Array) {
 	inside := copyInside(p, dst, data, around)
+	// Strides of 0 repeat the value for all of a border.
 	nothing := make([]int64, len(around)) // strides in value
 	for axis := range inside {
 		for _, part := range inside.border(axis, dst.Shape) {
@@ -179,6 +180,7 @@ func mirrored(i, n int64, mode string) int64 {
 	if n == 1 {
 		return 0
 	}
+	// Positions go there and back: 0 … n-1 … 1, without repeating the ends.
 	period := 2 * (n - 1)
 	i = (i%period + period) % period
 	return min(i, period-i)

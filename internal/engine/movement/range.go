@@ -69,6 +69,7 @@ func wholeRange(ends [3]*ir.Array) (int64, error) {
 	case delta == 0:
 		return 0, fmt.Errorf("invalid range from %d to %d by 0", start, limit)
 	case delta > 0 && start < limit:
+		// As unsigned numbers, as the distance of two int64 may exceed int64.
 		return steps(uint64(limit)-uint64(start), uint64(delta)), nil
 	case delta < 0 && start > limit:
 		return steps(uint64(start)-uint64(limit), -uint64(delta)), nil

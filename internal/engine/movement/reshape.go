@@ -45,6 +45,7 @@ func reshape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 // (allowzero) is set.
 func reshaped(old, dims []int64, zeros bool) ([]int64, error) {
 	shape := slices.Clone(dims)
+	// Replaced by 1 while the other sizes are multiplied.
 	open := slices.Index(dims, -1)
 	if open >= 0 {
 		shape[open] = 1

@@ -157,6 +157,7 @@ func runTensorScatter(c *op.Call) error {
 		if length > 0 && !circular && (at < 0 || at > size-length) {
 			return fmt.Errorf("write index %d of sample %d: %d steps exceed %d", at, b, length, size)
 		}
+		// Go's remainder has the sign of the index.
 		if size > 0 {
 			first[b] = (at%size + size) % size
 		}

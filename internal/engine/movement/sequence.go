@@ -86,6 +86,7 @@ func runSequenceConstruct(c *op.Call) error {
 	for _, a := range c.In {
 		bytes = op.Plus(bytes, op.Held(a))
 	}
+	// Items are counted before they are copied, as nothing knows their sizes before the run.
 	if err := c.Account.Check(bytes); err != nil {
 		return err
 	}

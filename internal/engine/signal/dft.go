@@ -69,6 +69,7 @@ func newDFT(n *op.Node, in []*ir.Array, axis axisOf) (*dft, error) {
 	if d.one && (a.Shape[rank-1] == 2) != d.inverse {
 		return nil, errors.New("onesided requires a real signal, or with inverse a complex spectrum")
 	}
+	// From n/2 + 1 bins, an even length is assumed unless dft_length says otherwise.
 	if d.n = a.Shape[d.axis]; d.one && d.inverse {
 		d.n = 2 * (d.n - 1)
 	}

@@ -48,6 +48,8 @@ func runImageDecoder(c *op.Call) error {
 	if !ok {
 		return fmt.Errorf("pixel_format is %q, want RGB, BGR or Grayscale", c.Text("pixel_format", "RGB"))
 	}
+	// The size is in the header: a picture of any size is some bytes compressed, so it is checked before it is
+	// decoded.
 	size, _, err := image.DecodeConfig(bytes.NewReader(a.Data))
 	if err == nil {
 		if err := c.Account.Check(bytesPerPixel * int64(size.Width) * int64(size.Height)); err != nil {

@@ -62,6 +62,7 @@ func runMel(c *op.Call) error {
 	clear(c.Out[0].Data)
 	for i := range b.filters {
 		left, top, right := b.corner(i), b.corner(i+1), b.corner(i+2)
+		// Corners may coincide for narrow filters: the top bin has the weight 1 in any case.
 		for bin := left; bin < min(max(right, top+1), bins); bin++ {
 			y := 1.0
 			if bin < top {

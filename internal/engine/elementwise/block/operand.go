@@ -49,6 +49,7 @@ func OperandOf[T ir.Element](w Walk, i int, out, a *ir.Array) Operand[T] {
 
 // Blocks calls f for ranges of at most Len positions; Operand.At returns each operand's part, given off.
 func (w Walk) Blocks(from, to int, f func(at, n int, off []int)) {
+	// No offsets: operands order their elements themselves, which makes long loops of short runs.
 	if w.steps == nil || w.Inner() < shortRun && w.Size() > w.Inner() {
 		for at := from; at < to; at += Len {
 			f(at, min(Len, to-at), nil)
@@ -109,6 +110,7 @@ func (o *Operand[T]) Ordered(from, n int, buf []T) []T {
 
 // tile is Ordered for an operand that is repeated as a whole, in few large copies.
 func (o *Operand[T]) tile(dst []T, from int) {
+	// Once through the operand, from the phase of from on; after that, dst repeats its own start.
 	period := o.own.dims[1]
 	done := 0
 	for done < len(dst) && done < period {

@@ -21,6 +21,8 @@ func Parallel(c *op.Call, n, grain int, size int64, f func(s Scratch, from, to i
 		f(Scratch{c.Work[:size]}, 0, n)
 		return
 	}
+	// Pieces of tensors of other types may take longer: a worker takes the next one when it is done, with the same
+	// scratch memory. Results do not depend on who computes a piece.
 	var next atomic.Int64
 	c.Pool.For(min(c.Pool.Workers(), pieces), func(w int) {
 		s := Scratch{c.Work[int64(w)*size : int64(w+1)*size]}

@@ -33,6 +33,7 @@ func Broadcast(out []int64, in ...[]int64) Walk {
 func Strided(dims []int, steps ...[]int) Walk {
 	w := Walk{steps: make([][]int, len(steps))}
 	for axis, d := range dims {
+		// An axis of one position has no stride of its own, and would only keep others from being merged.
 		if d == 1 {
 			continue
 		}
@@ -140,6 +141,7 @@ func (w Walk) next(index, off []int, n int) {
 	for i, s := range w.steps {
 		off[i] += n * s[axis]
 	}
+	// The run's axis may be at its end: the axis before it advances by one, and its own offset goes back to 0.
 	for ; axis > 0 && index[axis] == w.dims[axis]; axis-- {
 		index[axis-1]++
 		for i, s := range w.steps {
