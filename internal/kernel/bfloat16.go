@@ -28,10 +28,13 @@ func bf16FromF32Go(dst []uint16, x []float32) {
 const f32Inf = 0x7f800000
 
 func bf16Bits(b uint32) uint16 {
+	// The bits that are cut may be all that distinguishes a NaN from Inf.
 	if b&magnitude > f32Inf {
 		const quiet = 0x40
 		return uint16(b>>16) | quiet
 	}
+	// Half of the last place less one, and one more if the last place is odd: halves are rounded to even. A carry goes
+	// into the exponent, up to Inf.
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 

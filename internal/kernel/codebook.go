@@ -32,6 +32,7 @@ func NewCodebook(entries, limits, scales []float32) *Codebook {
 	for level := range c.limits {
 		for known := range 1 << level {
 			c.limits[level][known] = float32(math.Inf(1))
+			// The limit after the last entry whose index begins with the known bits and a 0.
 			if at := 8>>level - 1 + known<<(4-level); at < last {
 				c.limits[level][known] = limits[at]
 			}

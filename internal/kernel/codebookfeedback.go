@@ -52,6 +52,7 @@ func (c *Codebook) BalanceRun(dst []byte, b Blocks, carry float32) float32 {
 			for j, x := range b.X[from:to] {
 				dst[from+j] = c.balance(x, s, b.Inverse[i], shift, &errors[j])
 			}
+			// Folded as lanes of a vector, so that the sum is that of the assembly.
 			for half := FeedbackRun / 2; half > 0; half /= 2 {
 				for j := range half {
 					errors[j] += errors[j+half]

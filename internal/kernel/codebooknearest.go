@@ -33,6 +33,8 @@ func (s *entrySearch) init(limits, scales []float32) {
 	}
 	s.steps = 1
 	for cell := -cells; cell < cells; cell++ {
+		// The entry of the least number of the cell; the limits that its greatest number exceeds are what the search has
+		// to step over.
 		index, first := 0, int16(cell)<<cellBits
 		for first > s.limit(index) {
 			index++

@@ -50,6 +50,7 @@ func (s *scaleSearch) init(entries, scales []float32) {
 	var near [2][cells][]int
 	pairs := 1
 	for sign := range near {
+		// Negative numbers are searched by their magnitudes among the negated entries.
 		rounded := make([]int, len(entries)) // even, for means
 		for i, e := range entries {
 			rounded[i] = int(math.RoundToEven(float64(e)*(unitStep/2))) * 2 * (1 - 2*sign)
@@ -128,12 +129,15 @@ func (s *scaleSearch) best(x []float32, magnitude int) byte {
 			if q < 0 {
 				q, negative = -q, 1
 			}
+			// As VPMULHRSW rounds.
 			q = min((q*int32(s.ratios[i])+1<<14)>>15, math.MaxUint8)
 			for sign := range sums {
 				sums[sign] += s.square(byte(q), negative^sign)
 			}
 		}
 		for sign, sum := range sums {
+			// Positive floats are ordered like their bits, so one minimum of the error has its scale with it. Eight bits of
+			// the error less decide only between scales that are as good.
 			least = min(least, math.Float32bits(float32(sum)*square)&^math.MaxUint8|uint32(m|sign*scaleSign))
 		}
 	}

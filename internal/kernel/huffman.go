@@ -44,6 +44,8 @@ func DecodeHuffman(s *HuffmanStreams, t *HuffmanTable) {
 func (s *HuffmanStreams) groups() int {
 	n := math.MaxInt
 	for i := range s.Left {
+		// Of the last group 64 bits are loaded, of which it uses up to 55; each lookup writes four bytes, whatever the
+		// number of symbols.
 		n = min(n, (s.Left[i]-64+huffmanUsed)/huffmanUsed, (len(s.Out[i])-s.Done[i])/huffmanSymbols)
 	}
 	return n
@@ -52,9 +54,11 @@ func (s *HuffmanStreams) groups() int {
 func decodeHuffmanGo(s *HuffmanStreams, t *HuffmanTable, groups int) {
 	for range groups {
 		for i, in := range &s.In {
+			// The eight bytes whose last one has the next bit, which the shift makes the highest one.
 			v := binary.LittleEndian.Uint64(in[(s.Left[i]+7)/8-8:]) << (uint(-s.Left[i]) & 7)
 			for range huffmanLookups {
 				e := t[v>>(64-HuffmanBits)]
+				// Bytes beyond the symbols are overwritten by the next lookup.
 				binary.LittleEndian.PutUint32(s.Out[i][s.Done[i]:], uint32(e>>32))
 				v <<= e & 63
 				s.Left[i] -= int(e & 255)

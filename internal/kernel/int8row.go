@@ -40,6 +40,7 @@ func (r *Int8Rows) Set(i int, x []float32) {
 	checkLen("x", len(x), r.K)
 	for b := range r.blocks() {
 		from, to := x[b*r.Block:][:r.Block], r.Values[i*r.K+b*r.Block:][:r.Block]
+		// 127 and not 128: the range is symmetric, so that no zero point is needed.
 		scale, sum := math.Float32frombits(AbsMaxBits(from))/127, int32(0)
 		if scale == 0 {
 			clear(to)

@@ -31,6 +31,7 @@ const (
 // log64 is ln x for positive finite x: k·ln(2) + ln(m) with m between √½ and √2.
 func log64(x float64) float64 {
 	b := math.Float64bits(x)
+	// Less the bits of √½, the exponent field changes at √½·2^k instead of at powers of two.
 	k := (b - sqrtHalfBits + logBias<<52) >> 52
 	m := math.Float64frombits(b - k<<52 + logBias<<52)
 	return math.FMA(float64(int64(k)-logBias), ln2, twiceAtanh((m-1)/(m+1)))

@@ -30,6 +30,7 @@ func (m *MaxBytes) Slide(dst, x []byte, positions, step int) {
 
 // plain computes the channels from lo on.
 func (m *MaxBytes) plain(dst, x []byte, positions, step, lo int) {
+	// With the sign bit flipped, int8 have the order of bytes.
 	flip := byte(0)
 	if m.Signed {
 		flip = 0x80

@@ -40,6 +40,7 @@ func (q *QuadConv) byTiles(e quadEpilogue, dst []byte, to int, x []byte, positio
 // sum multiplies rows by two panels of weights, run by run.
 func (q *QuadConv) sum(sums []int32, x []byte, rows, step, j, cols int) {
 	panel := GemmPanel * GemmQuad * q.quads()
+	// The first run starts with the parameters of the columns, the others with the sums of the one before.
 	first, ldFirst, w := q.First[j:], 0, q.W[j/GemmPanel*panel:]
 	for _, r := range q.Runs {
 		k := int(GemmQuad * r.Quads)

@@ -116,6 +116,7 @@ func bitsAt(src []byte, at, n int) uint32 {
 	if n == 32 && at%8 == 0 {
 		return binary.LittleEndian.Uint32(src[at/8:])
 	}
+	// Up to 32 bits at any position are in five bytes.
 	var word uint64
 	for i, b := range src[at/8 : (at+n+7)/8] {
 		word |= uint64(b) << (8 * i)

@@ -38,6 +38,7 @@ func RoundSearch(r *RoundResult, x []float32, stride int, weight []float32, s Ro
 // roundSearchGo is the twin.
 func roundSearchGo(r *RoundResult, x []float32, stride int, weight []float32, s RoundSpace) {
 	for j := range RoundLanes {
+		// NaN: any first cost replaces it.
 		c := roundColumn{x[j:], stride, weight, roundBest{Least: float32(math.NaN())}}
 		for i := range weight {
 			c.Low, c.High = min(c.Low, c.x[i*stride]), max(c.High, c.x[i*stride])
@@ -91,6 +92,7 @@ func (c *roundColumn) refit(scale, zero float32, s RoundSpace) {
 		if !(cost >= c.Least) {
 			c.Least, c.Scale, c.Zero = cost, scale, zero
 		}
+		// Least squares for the quantized values, which then may be other ones for this scale.
 		if better := dot / square; normal(better) {
 			scale, inverse = better, 1/better
 		}

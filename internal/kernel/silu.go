@@ -43,6 +43,7 @@ func siluGo(x float32) float32 {
 // reduce32 returns k and r with z = k·ln(2)+r.
 func reduce32(z float32) (r, k float32) {
 	k = fma32(z, log2e, singleShift) - singleShift
+	// ln(2) in two parts: k times the first one is exact, so that the difference loses nothing.
 	return fma32(-k, siluTable[4], fma32(-k, siluTable[3], z)), k
 }
 

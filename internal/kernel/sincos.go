@@ -86,6 +86,7 @@ func quadrantFar(x float32) (r float64, q uint64) {
 	digits := [...]uint64{0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041, 0xfe5163abdebbc561}
 	m, skip := uint64(b&0x7fffff|0x800000), b>>23&0xff-152
 	w, off := skip/64, skip%64
+	// The integer part of x·2/π beyond quadrants has been skipped, so that products may wrap around.
 	high := digits[w]<<off | digits[w+1]>>(64-off)
 	low := digits[w+1]<<off | digits[w+2]>>(64-off)
 	carry, _ := bits.Mul64(low, m)

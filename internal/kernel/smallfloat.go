@@ -70,6 +70,7 @@ func (f SmallFloat) encode(v float32) byte {
 		unit := f.unit()
 		m = math.Float32bits(math.Float32frombits(m)+math.Float32frombits(unit)) - unit
 	} else {
+		// Half of the last place less one and one more if it is odd, as in bf16Bits; the bias is in the same sum.
 		m = (m + f.round() + m>>f.drop()&1) >> f.drop()
 	}
 	return byte(min(m, uint32(f.largest))) | sign

@@ -9,6 +9,7 @@ func Softmax(dst, x []float32) {
 	var l sumLanes
 	n := expSumStoreBulk(&l, dst, x, top)
 	l.addExpStoreGo(dst[n:], x[n:], top)
+	// One division for the row instead of one for each element.
 	MulScalar(dst, dst, float32(1/l.fold()))
 }
 

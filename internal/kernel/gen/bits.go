@@ -80,6 +80,7 @@ func (q quantized) reader(table Register, w width) reader {
 			VSUBPS(zero, v, v)
 		case q.bits == 4 && w.wide():
 			VPERMPS(entries[0], words, v)
+		// A permutation has eight entries: bit 3 of the index, moved to the sign, selects between two of them.
 		case q.bits == 4:
 			half := YMM()
 			VPERMPS(entries[0], words, v)
@@ -87,6 +88,7 @@ func (q quantized) reader(table Register, w width) reader {
 			upper := YMM()
 			VPSLLD(U8(28), words, upper)
 			VBLENDVPS(upper, half, v, v)
+		// 256 entries are in memory: the gather's mask is used up by it, so it is set for each.
 		default:
 			index, all := YMM(), YMM()
 			VPAND(mask, words, index)
@@ -238,6 +240,7 @@ func row4(panels int, w width, c row4Tables) {
 	nibbles, exponent, repeat := w.operand(c.nibbles), w.operand(c.exponent), w.operand(c.repeat)
 	sum := each(panels*w.perPanel(), func(i int) VecVirtual { return w.loaded(sums, i) })
 	Label("block")
+	// Scales and zero points of a block are on the stack: registers have the sums.
 	for i := range sum {
 		v := w.new()
 		VMOVUPS(w.ofPanel(scale, scalePanel, i), v)
@@ -341,6 +344,7 @@ func (r int8Row) row(panels int, w width) {
 	advance(values, panelBytes)
 	DECQ(left)
 	JNZ(LabelRef("word"))
+	// Once for a block of rows: (sum - zero·Σa) · (scale · scale of a), each product rounded, as the twin does.
 	for i := range sum {
 		by, offset, v := w.new(), w.new(), word(pairs[i*parts:])
 		VCVTDQ2PS(v, v)
@@ -451,6 +455,7 @@ func (r int8Row) bytes(a, values, valuesPanel Register, pairs []VecVirtual) {
 // byteSums are the sums of bytes.
 func (r int8Row) byteSums(pairs []VecVirtual) VecVirtual {
 	v := pairs[0]
+	// VPHADDD adds within halves of 128 bits, so that its sums are interleaved: VPERMQ restores the order of columns.
 	VPHADDD(pairs[1], v, v)
 	VPERMQ(U8(0b11_01_10_00), v, v)
 	return v

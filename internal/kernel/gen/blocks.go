@@ -145,6 +145,7 @@ func pairBytes() {
 		VPAND(at(src, 1), mask, b)
 		VPMADDUBSW(factors, a, a)
 		VPMADDUBSW(factors, b, b)
+		// Packing is within halves of 128 bits, too.
 		VPACKUSWB(b, a, a)
 		VPERMQ(U8(0xd8), a, a)
 		VMOVDQU(a, at(dst, 0))
@@ -179,6 +180,7 @@ func roundBlock() {
 			VADDPS(shift, v[i], v[i])
 			VPADDD(zeros[i], v[i], v[i])
 		}
+		// Saturating packs and 16-bit bounds do what the twin does by min and max: both bounds are in int16.
 		VPACKSSDW(v[1], v[0], v[0])
 		VPMINSW(hi, v[0], v[0])
 		VPMAXSW(lo, v[0], v[0])

@@ -143,6 +143,7 @@ func sincos(name string, turn uint64) {
 	limit, mask, quarter := constant(0x4f800000-1), constant(magnitude), constant64(turn)
 	MOVQ(n, done)
 	strips("loop", n, 8, func() {
+		// Arguments beyond 2^32 need more digits of 2/π: the loop ends before them, and the twin does what is left.
 		far, lanes := YMM(), GP32()
 		VPAND(at(x, 0), mask, far)
 		VPCMPGTD(limit, far, far)
@@ -165,6 +166,7 @@ func sine(x pair, quarter VecVirtual, turn uint64) pair {
 	const t = table("sincosTable")
 	shift := t.at(ymm, 1)
 	q := t.each(x, 1)
+	// The low bits of the shifted quotient are the quadrant: bit 0 selects the cosine, bit 1 the sign.
 	addProduct(q, x, both(t.at(ymm, 0)))
 	n, halfPi, rest := sub(q, both(shift)), t.at(ymm, 2), t.at(ymm, 3)
 	for i := range x {

@@ -48,6 +48,7 @@ func (s geluSteps) compute(x VecVirtual) VecVirtual {
 	square, lost, z, half := s.new(), s.new(), s.new(), s.constant(minusHalf)
 	VMULPS(a, a, square)
 	VMULPS(half, square, z)
+	// a·a less its rounded value: the error, exact by a fused multiply-subtract.
 	VMOVAPS(a, lost)
 	VFMSUB213PS(square, a, lost)
 	shifted, k := s.reduce(z)
@@ -90,6 +91,7 @@ func (s geluSteps) finishNarrow(x, m, shifted VecVirtual) VecVirtual {
 	y := s.new()
 	half, rest := s.powers(shifted)
 	VMULPS(m, x, y)
+	// 2^k as two powers, as in siluSteps.
 	for _, v := range []VecVirtual{y, m} {
 		VMULPS(half, v, v)
 		VMULPS(rest, v, v)

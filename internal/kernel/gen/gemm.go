@@ -222,6 +222,7 @@ func (t tile) emit() {
 		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow int%s)", t.numbers.a,
 			t.numbers.b, t.numbers.c, added),
 		name+" stores "+doc)
+	// C is written at the end only, so its lines arrive during the sum.
 	t.touch(t.operand("c", "cRow", t.rows))
 	k := pointer("k")
 	a, b := t.operand("a", "aRow", t.rows), t.operand("b", "bPanel", (t.row()+panelBytes-1)/panelBytes)

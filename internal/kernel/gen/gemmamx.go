@@ -33,6 +33,7 @@ func (t amxTiles) emit() {
 		name+" stores a·b, plus first if it is not nil, for strips of tiles and steps of 64 of k; strides in bytes, strips and steps > 0.")
 	a, b := amxStrided{RSI, RDI, R8}, amxStrided{RBX, RCX, RDX}
 	c, first := amxStrided{R9, R14, R10}, amxStrided{R11, R14, R12}
+	// Physical registers, as instructions are bytes with the numbers of registers in them.
 	steps := RAX
 	load := func(name string, r GPPhysical) { Load(Param(name), r) }
 	load("config", RAX)
@@ -42,6 +43,8 @@ func (t amxTiles) emit() {
 	load("cRow", c.stride)
 	load("first", first.base)
 	load("firstRow", first.stride)
+	// The tile registers of one strip have all sums of it; parameters are read again for the next strip, as registers
+	// are few.
 	Label("strip")
 	load("steps", steps)
 	load("a", a.base)

@@ -21,6 +21,7 @@ func (t finishedTile) emitAt() {
 	}
 	sums, multiply := t.zeros(), t.numbers.multiplier()
 	Label("step")
+	// Rows of the left operand are windows a fixed distance apart: one offset of the tap serves all of them.
 	MOVQ(Mem{Base: offsets}, windows.base[0])
 	LEAQ(Mem{Base: x, Index: windows.base[0], Scale: 4}, windows.base[0])
 	windows.from(windows.base[0])

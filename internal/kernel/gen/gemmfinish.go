@@ -94,6 +94,7 @@ func (t finishedTile) bound(sums [][]VecVirtual, c strided, masks []Register) {
 		for r := range sums {
 			s := sums[r][i]
 			VADDPS(v, s, s)
+			// The sum is the operand that MAXPS and MINPS return for NaN.
 			VMAXPS(s, lo, s)
 			VMINPS(s, hi, s)
 			t.save(s, c.at(r, i*t.width.bytes), masks, i)
@@ -141,6 +142,7 @@ func (t finishedTile) next() {
 	t.nextRows("c", "cRow")
 	if t.prefetches() {
 		prefetched := pointer("lines")
+		// Lines per panel of k steps: the next strip continues where this one ended.
 		IMULQ(parameter("k"), prefetched)
 		SHLQ(U8(4), prefetched)
 		ADDQ(prefetched, parameter("ahead"))

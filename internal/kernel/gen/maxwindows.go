@@ -44,6 +44,7 @@ func maxWindows(name string, triples bool) {
 		DECQ(rows)
 		JNZ(LabelRef("row"))
 		even, odd := YMM(), YMM()
+		// Even and odd columns, within halves of 128 bits; VPERMPD puts the halves in order.
 		VSHUFPS(U8(0x88), columns[1], columns[0], even)
 		VSHUFPS(U8(0xdd), columns[1], columns[0], odd)
 		VPERMPD(U8(0xd8), odd, odd)
@@ -51,6 +52,8 @@ func maxWindows(name string, triples bool) {
 		top := maxPS(even, odd)
 		if triples {
 			left := YMM()
+			// The odd column before each window: the lanes of odd, moved up by one, after the last lane of the vector
+			// before.
 			VPERM2F128(U8(0x21), odd, before, left)
 			VPALIGNR(U8(12), left, odd, left)
 			top = maxPS(top, left)

@@ -20,6 +20,7 @@ func zeroMask2(data Register, zeros VecVirtual) GPVirtual {
 	a, b, m := YMM(), YMM(), GP32()
 	VPCMPEQW(at(data, 0), zeros, a)
 	VPCMPEQW(at(data, 1), zeros, b)
+	// -1 and 0 stay so in packing, which is within halves of 128 bits.
 	VPACKSSWB(b, a, a)
 	VPERMQ(U8(0xd8), a, a)
 	VPMOVMSKB(a, m)

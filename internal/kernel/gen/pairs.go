@@ -162,6 +162,7 @@ func expPair(x pair) pair {
 	addProduct(shifted, x, both(log2e))
 	addProduct(x, sub(both(shift), shifted), both(ln2))
 	p := horner(x, t, 3, 7)
+	// The low bits of the shifted quotient are k: a shift moves them into the exponent.
 	for i := range p {
 		VPSLLQ(U8(52), shifted[i], shifted[i])
 		VPADDQ(shifted[i], p[i], p[i])

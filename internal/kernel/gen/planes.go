@@ -146,6 +146,8 @@ func splitPlanes4() {
 			VPSHUFB(bytes, y, y)
 			VPERMD(y, order, y)
 		}
+		// Eight bytes of a plane in each quarter: unpacking and joining halves puts four vectors' quarters of a plane
+		// together.
 		even, odd := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}
 		for i := range 2 {
 			VPUNPCKLQDQ(v[2*i+1], v[2*i], even[i])

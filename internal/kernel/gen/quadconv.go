@@ -50,6 +50,8 @@ func (c quadCoder) integer(v VecVirtual, scale, bias Op) {
 func (c quadCoder) join(v []VecVirtual) VecVirtual {
 	words := each(2, func(i int) VecVirtual {
 		w := ZMM()
+		// The packs are within quarters of 128 bits, so bytes are in an order that a permutation at the end, or that of
+		// the channels (QuadLane), restores.
 		VPACKSSDW(v[2*i+1], v[2*i], w)
 		VPADDSW(c.zero, w, w)
 		return w

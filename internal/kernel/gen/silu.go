@@ -43,6 +43,7 @@ func newSiluSteps(w width) *siluSteps {
 	}
 	s := &siluSteps{width: w, entry: load, least: load(0), shift: load(2), one: load(5), sign: w.constant(1 << 31)}
 	if w.wide() {
+		// 32 registers hold the whole table; 16 do not.
 		all := each(12, load)
 		s.entry = func(i int) VecVirtual { return all[i] }
 	}
@@ -87,6 +88,7 @@ func (s *siluSteps) series(z VecVirtual) VecVirtual {
 func (s *siluSteps) finishWide(x, p, k VecVirtual) VecVirtual {
 	t, negative := s.new(), K()
 	VPTESTMD(s.sign, x, negative)
+	// VSCALEFPS rounds once, also if the result is subnormal.
 	VSCALEFPS(k, p, t)
 	VADDPS(s.one, t, t)
 	VMULPS(p, x, negative, x)

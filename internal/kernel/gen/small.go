@@ -34,6 +34,7 @@ func newSmallCoder() smallCoder {
 // code leaves the encoding of v in each 32 bits.
 func (c smallCoder) code(v VecVirtual) {
 	m, t, small := YMM(), YMM(), YMM()
+	// The steps of SmallFloat.encode: both cases are computed, and one is selected.
 	VPAND(c.magnitude, v, m)
 	VPCMPGTD(m, c.normal, small)
 	VPSRLD(c.drop, m, t)
@@ -117,6 +118,7 @@ func smallErrors() {
 			VANDPS(at(x, i), mask, v)
 			VDIVPS(steps[i], v, q)
 			VMINPS(largest, q, q)
+			// Magnitudes as integers: the exponent of the number, or of the least normal one.
 			VPMAXSD(normal, q, m)
 			VPAND(exponent, m, m)
 			VPADDD(up, m, m)

@@ -156,6 +156,7 @@ func multiplyQuads(q quadPointers, sums, quads GPVirtual, v vectorRow, offset fu
 			advance(pass.values, 16)
 		})
 		storeQuad(sums, head, acc, first, v)
+		// The last pass ends at the next quad, from its own first row on.
 		if last := 4 - rows; first == last {
 			LEAQ(Mem{Base: pass.index, Disp: -last}, q.index)
 			LEAQ(Mem{Base: pass.values, Disp: -4 * last}, q.values)
@@ -212,6 +213,7 @@ func spmv() {
 	CMPQ(parameter("quads"), U8(1))
 	JEQ(LabelRef("last"))
 	second := newColumnQuad(index, values)
+	// Quads are in the order of their counts, so the second one has the rest.
 	SUBQ(first.count, second.count)
 	loop("both", first.count, func() {
 		first.step(x)

@@ -26,6 +26,7 @@ func between() {
 	test := func(i int) GPVirtual {
 		v, w, bits := YMM(), YMM(), GP32()
 		VMOVUPS(at(x, i), v)
+		// Predicates that are true for NaN, as the twin's negated comparisons are.
 		VCMPPS(notLessEqual, lo, v, w)
 		VCMPPS(notGreaterEqual, hi, v, v)
 		VANDPS(w, v, v)
