@@ -38,6 +38,7 @@ func (g *Graph) NewValue(hint string) *Value {
 // SetConst makes v a constant of its graph, or replaces the payload it has.
 func (v *Value) SetConst(t *Tensor) {
 	if v.Const == nil {
+		// Through Consts, which first removes the values that are no constants any more: this one may be among them.
 		v.graph.consts = append(v.graph.Consts(), v)
 	}
 	v.Const = t

@@ -25,6 +25,7 @@ func (m *Model) function(id OpID) *Function {
 	if index == nil || index.functions != len(m.Functions) {
 		index = &calleeIndex{functions: len(m.Functions), byID: make(map[OpID]*Function, len(m.Functions))}
 		for _, f := range m.Functions {
+			// The first of several functions of a name counts.
 			if index.byID[f.ID.canonical()] == nil {
 				index.byID[f.ID.canonical()] = f
 			}
@@ -174,6 +175,7 @@ func (n *Node) weight() int64 {
 }
 
 func (e *expansion) add(f expansion) {
+	// Functions that call each other twice double the size with each level: it is cut before it overflows.
 	e.nodes = min(e.nodes+f.nodes, math.MaxInt32)
 	e.size = min(e.size+f.size, math.MaxInt32)
 }

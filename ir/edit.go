@@ -66,6 +66,7 @@ func (v *Value) ReplaceUses(w *Value) {
 		u.Node.inputs[u.Index] = w
 	}
 	w.uses = append(w.uses, uses...)
+	// The name of a graph output is an interface of the model, which callers use.
 	if output {
 		v.Name, w.Name = w.Name, v.Name
 		if w.Type == nil {
@@ -162,6 +163,7 @@ func (g *Graph) RemoveConst(v *Value) {
 	if v.graph != g || v.Const == nil || v.removed {
 		return
 	}
+	// Removed from the list by the next Consts, all at once: a search for each would take quadratic time.
 	g.stale = true
 	if v.IsInput() {
 		v.Const = nil
@@ -187,6 +189,7 @@ func (m *Model) freeName(hint string) string {
 	}
 	name := hint
 	for m.names[name] > 0 {
+		// The count of the hint is the next number to try: a thousand values of a name take a thousand steps.
 		name = hint + strconv.Itoa(m.names[hint])
 		m.names[hint]++
 	}

@@ -220,6 +220,7 @@ func (e *Eval) output(ctx context.Context, o Output, depth int) (io.ReaderAt, er
 		e.made[o.Of] = res
 	}
 	e.mu.Unlock()
+	// Out of the lock: other recipes run at the same time, and a recipe opens the results of others.
 	res.once.Do(func() { res.err = e.keep(ctx, o.Of, res, depth) })
 	if res.err != nil {
 		return nil, res.err

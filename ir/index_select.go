@@ -22,6 +22,8 @@ func (p *indexSelect) ReadAt(b []byte, off int64) (int, error) {
 		at, rest := off+int64(done), b[done:]
 		var n int64
 		var err error
+		// Single columns of a weight are entries of a few bytes, for which the search for runs costs more than the
+		// copy.
 		if p.entry < shortEntry && at%p.entry == 0 && int64(len(rest)) >= p.entry {
 			n, err = p.entries(w, rest, at)
 		} else {
@@ -148,6 +150,7 @@ func IndexSelect(name string, t *Tensor, indices [][]int64) *Tensor {
 				continue
 			}
 			bytes := t.DType.Bits() / 8
+			// Axis by axis, each a view of the one before.
 			v = &indexSelect{v, elems(shape) * bytes, elems(shape[k+1:]) * bytes, shape[k], ps}
 			shape[k] = int64(len(ps))
 		}

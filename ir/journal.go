@@ -71,6 +71,7 @@ func Run(ctx context.Context, j Journal, name string, mine bool, run func() erro
 	if j == nil {
 		return run()
 	}
+	// Its units are known to all then, so that run only reads them.
 	if _, ended := j.Result(name); ended {
 		return run()
 	}

@@ -30,6 +30,7 @@ func (m *Model) HideDefaults() (hidden []*Value, restore func()) {
 			if !v.Overridable() {
 				continue
 			}
+			// Before the first is hidden: Consts drops values without a constant from its list.
 			if before[g] == nil {
 				before[g] = slices.Clone(g.Consts())
 			}

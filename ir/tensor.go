@@ -44,7 +44,9 @@ func (s Spec) Valid() error {
 		if d < 0 {
 			return fmt.Errorf("dimension %d is negative", d)
 		}
+		// A dimension of 0 counts as 1.
 		hi, lo := bits.Mul64(n, max(1, uint64(d)))
+		// Of elements of up to 128 bits, whose number of bits has to fit an int64.
 		if hi != 0 || lo > math.MaxInt64/128 {
 			return fmt.Errorf("shape %v holds too many elements", s.Shape)
 		}

@@ -74,6 +74,7 @@ func textItem(dt DType, b []byte) string {
 	case Double, Complex128:
 		return textFloat(math.Float64frombits(u), 64)
 	case Int8, Int16, Int32, Int64:
+		// Extends the sign from the width of the element.
 		shift := 64 - 8*len(b)
 		return strconv.FormatInt(int64(u<<shift)>>shift, 10)
 	}

@@ -91,6 +91,7 @@ func (c *cursor) at(off int64, n int) ([]byte, error) {
 	if err := c.interrupted(); err != nil {
 		return nil, err
 	}
+	// At least a window, so that the small fields after this one need no read of their own.
 	want := min(max(int64(n), window), c.src.size-off)
 	if want < 0 {
 		want = 0
@@ -200,6 +201,7 @@ func (c *cursor) field(off, end int64) (field, error) {
 	if err != nil {
 		return field{}, err
 	}
+	// What at returns may go beyond the message: a varint must not be read across its end.
 	b = b[:min(int64(len(b)), end-off)]
 	n, typ, k := protowire.ConsumeTag(b)
 	if k < 0 {
@@ -235,6 +237,7 @@ func (c *cursor) value(f *field, b []byte) int {
 		var n uint64
 		n, k = protowire.ConsumeVarint(b)
 		if k < 0 || n > uint64(c.src.size) {
+			// Beyond the file, which field reports: a length of 64 bits would overflow as an offset.
 			f.end = c.src.size + 1
 			return max(k, 0)
 		}
@@ -255,6 +258,7 @@ func (c *cursor) group(f field, end int64) (field, error) {
 	}
 	defer func() { c.depth-- }()
 	off := f.off
+	// Fields of the group may be groups themselves, of which each has its own end tag.
 	for off < end {
 		b, err := c.at(off, int(min(10, end-off)))
 		if err != nil {

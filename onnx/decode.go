@@ -49,6 +49,7 @@ func (d *decoder) decode() (*ir.Model, error) {
 		return nil, d.fail(0, "the model has no graph")
 	}
 	m.Extra = x
+	// After all fields, as a writer may split the graph into several of them, which are one message.
 	if err := d.graph(m.Graph, graph, nil); err != nil {
 		return nil, err
 	}
@@ -57,6 +58,7 @@ func (d *decoder) decode() (*ir.Model, error) {
 			return nil, err
 		}
 	}
+	// Here, and not by passes: all that walk calls recursively rely on it.
 	if err := m.VerifyCalls(); err != nil {
 		return nil, d.fail(0, err.Error())
 	}

@@ -143,6 +143,7 @@ func (d *decoder) info(to *[]protoInfo, f field) error {
 	if i.typ, err = d.typ(typ); err != nil {
 		return err
 	}
+	// Kept in both forms, as --strip-metadata is known only when the model is written. Most have no documentation.
 	if i.doc > 0 {
 		if err := d.bare(&i, f); err != nil {
 			return err
@@ -183,6 +184,7 @@ func (d *decoder) typ(pieces []field) (*ir.Type, error) {
 	err = d.eachOf(tensor, func(f field) error {
 		switch f.num {
 		case tensorElem:
+			// A number above 0xff would become another type when it is cut to a byte.
 			t.Elem = ir.DType(min(f.v, 0xff))
 		case tensorShape:
 			t.Shape = []ir.Dim{}

@@ -141,6 +141,7 @@ func (x *expander) write(ctx context.Context, w io.Writer, bytes int64) error {
 			return err
 		}
 	}
+	// Entries that ascend but are beyond the shape are left after the last block.
 	if x.next < x.nnz || len(x.pos) > 0 {
 		return errors.New("a sparse index is outside of the shape")
 	}

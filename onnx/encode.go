@@ -246,6 +246,7 @@ func (e *encoder) infos(r *rope, n num, g *ir.Graph) {
 		return
 	}
 	for _, v := range g.Outputs {
+		// The types of outputs are in the outputs of the graph.
 		written[v] = true
 	}
 	for node := range g.Nodes() {

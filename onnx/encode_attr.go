@@ -59,6 +59,7 @@ func (e *encoder) scalar(r *rope, a *ir.Attr) {
 		r.message(attrSparse, e.sparse(a.Sparse))
 	}
 	if a.Ref != "" {
+		// Not optional: an empty reference would be an attribute with a value.
 		r.lit(protowire.AppendString(protowire.AppendTag(nil, attrRef, protowire.BytesType), a.Ref))
 	}
 }

@@ -50,6 +50,7 @@ func (d *folder) file(location string) (*source, error) {
 	if s := d.open[location]; s != nil {
 		return s, nil
 	}
+	// os.Root would refuse it too, but a file system of the caller need not.
 	if location == "" || !filepath.IsLocal(filepath.FromSlash(location)) {
 		return nil, fmt.Errorf("external data location %q is not a path inside the model's folder", location)
 	}
@@ -114,6 +115,7 @@ func (d *folder) span(e external, s ir.Spec) (ir.Span, error) {
 		return ir.Span{}, errors.New("strings cannot be external data")
 	}
 	n := s.Bytes()
+	// Before the file is opened, so that the error is about the model.
 	if e.length >= 0 && e.length != n {
 		return ir.Span{}, fmt.Errorf("external data length %d, but %s takes %d bytes", e.length, s, n)
 	}

@@ -34,6 +34,7 @@ func (c *cursor) addChunk(x *extra, f field, doc bool) error {
 	if err != nil {
 		return err
 	}
+	// Adjacent fields become one chunk: most messages have a few small ones that are carried along.
 	if k := len(*x); k > 0 && (*x)[k-1].src == nil && (*x)[k-1].doc == doc {
 		(*x)[k-1].lit = append((*x)[k-1].lit, b...)
 		return nil

@@ -44,6 +44,7 @@ func (f *follower) wrote(off, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending[off] = off + n
+	// Stretches are written in any order by several workers; each that is next makes those after it ready.
 	for end, ok := f.pending[f.ready]; ok; end, ok = f.pending[f.ready] {
 		delete(f.pending, f.ready)
 		f.ready = end

@@ -81,6 +81,8 @@ func (o *output) open(ctx context.Context, set *atomicfile.Set, path string, s S
 		if o.kept, err = s.Journal.File(ctx, o.unit); err != nil {
 			return err
 		}
+		// The result was recorded, but the file may have been lost, or not been renamed yet: then it is written
+		// again.
 		st, err := os.Stat(o.kept)
 		if parts, ok := s.Journal.Result(o.unit); ok && err == nil && st.Size() == o.size {
 			o.known, o.state = parts, written
@@ -203,6 +205,7 @@ func (o *output) seal() (Written, error) {
 	if err != nil {
 		return Written{}, o.Fail(err)
 	}
+	// Before Close: Sync of a closed file fails.
 	o.ahead.Wait()
 	return Written{Name: filepath.Base(o.Path), Size: o.size, SHA256: sum}, o.Close()
 }

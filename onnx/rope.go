@@ -27,6 +27,7 @@ type part struct {
 
 func (r *rope) lit(b []byte) {
 	r.n += int64(len(b))
+	// The number of parts follows that of payloads, not that of fields.
 	if k := len(r.parts); k > 0 && r.parts[k-1].lit != nil {
 		r.parts[k-1].lit = append(r.parts[k-1].lit, b...)
 		r.parts[k-1].n += int64(len(b))

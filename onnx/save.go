@@ -306,6 +306,7 @@ func (s *Staged) write(ctx context.Context, p *Plan) (err error) {
 	if err := w.run(ctx); err != nil {
 		return err
 	}
+	// The rest is flushed in the background while the caller measures the result.
 	for _, f := range files {
 		f.flush()
 	}

@@ -21,6 +21,7 @@ type scope struct {
 func (s *scope) define(name string) *ir.Value {
 	v := s.g.AddValue(name)
 	if old := s.first[name]; old != nil {
+		// The initializer is what the name means until a node redefines it.
 		if old.Const != nil && !old.Ambiguous {
 			s.now[name] = old
 		}
@@ -42,6 +43,7 @@ func (s *scope) resolve(name string) *ir.Value {
 		if v == nil {
 			continue
 		}
+		// A name with one definition means the same everywhere, whatever the order of nodes.
 		if made := v.Const != nil || v.Producer() != nil; made && !v.Ambiguous {
 			return v
 		}
@@ -84,6 +86,7 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 	if err := s.acyclic(); err != nil {
 		return d.fail(at, err.Error())
 	}
+	// After all nodes: the outputs of a graph are the last definitions of their names.
 	s.buildOutputs(g, x)
 	for _, i := range g.infos {
 		v := s.resolve(i.name)

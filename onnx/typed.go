@@ -29,6 +29,7 @@ func (d *decoder) typed(t *ir.Tensor, cs []chunk, n num) error {
 	if items > size {
 		return d.fail(cs[0].off, fmt.Sprintf("%s takes %d list items, but the field has %d bytes", t.Spec, items, size))
 	}
+	// One packed field of floats has the bytes of raw_data: no copy and no recipe.
 	if len(cs) == 1 && (n == tensorFloats || n == tensorDoubles) {
 		f, err := d.field(cs[0].off, cs[0].off+cs[0].n)
 		if err != nil {
@@ -112,6 +113,8 @@ func (c *cursor) packed(ctx context.Context, f field, w *itemWriter) error {
 		}
 		b = b[:min(int64(len(b)), f.end-off)]
 		n := 0
+		// A varint has up to 10 bytes: fewer are decoded only at the end of the field, else they may be cut off by
+		// the window.
 		for len(b)-n >= 10 || int64(len(b)) == f.end-off && n < len(b) {
 			v, k := protowire.ConsumeVarint(b[n:])
 			if k < 0 {

@@ -78,6 +78,7 @@ func (j *job) cost() int64 {
 // run fills every gap. The largest jobs start first, so that none is left over at the
 // end for one worker alone; the others go in file order, so that the digest can follow.
 func (w *writer) run(ctx context.Context) error {
+	// A quarter of the work of a worker: what remains at the end is short next to it.
 	large := w.total / int64(4*w.o.Workers)
 	slices.SortStableFunc(w.jobs, func(a, b *job) int {
 		// The sort is stable, so that the others stay in the order of the file.
@@ -172,6 +173,8 @@ func (w *writer) divided(files []*output) (missing *Missing, err error) {
 				f.inline = append(f.inline, g)
 			}
 		}
+		// Recipes of the model file alone wait for the process that has all data files, as others would run them in
+		// vain.
 		if f.state == here && (f != files[0] || missing == nil || j.recipe == nil) {
 			mine = append(mine, j)
 			continue
@@ -225,6 +228,8 @@ func (w *writer) seal(ctx context.Context, f *output, data bool) (Written, error
 			return done, err
 		}
 	}
+	// In this order: an incomplete file has the size of a complete one, so that only one whose result is recorded
+	// may have its name.
 	return done, atomicfile.Keep(f.begun, f.kept)
 }
 
@@ -255,6 +260,7 @@ func (w *writer) fill(ctx context.Context, j *job) error {
 	}
 	for _, g := range j.gaps {
 		i := g.part.tensor.Source.(ir.Output).Index
+		// A tensor that is stored at several places is computed once.
 		if out[i] != io.Discard {
 			out[i] = io.MultiWriter(out[i], w.to(g))
 			continue

@@ -74,6 +74,7 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 	if err != nil {
 		return nil, err
 	}
+	// The report is compared with the files of the model alone.
 	parts := len(a.Files)
 	if err := a.addFolder(path); err != nil {
 		return nil, err
@@ -81,6 +82,7 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 	if err := a.addCompanions(path, cmp.Or(o.ReportDir, filepath.Dir(path))); err != nil {
 		return nil, err
 	}
+	// Before gigabytes are digested: what pull would refuse is not pushed.
 	if err := checkNames(a.Files); err != nil {
 		return nil, err
 	}
@@ -188,6 +190,7 @@ func (a *Artifact) checkReport(parts, packed []File) error {
 	if err != nil {
 		return &ContentError{report.Path, err}
 	}
+	// A report made after packing names the packed file, one made before it the files inside.
 	if packed != nil && !slices.ContainsFunc(listed, func(l File) bool { return l.Name == parts[0].Name }) {
 		parts = packed
 	}

@@ -149,6 +149,7 @@ func (h *hub) files(ctx context.Context) error {
 	}
 	name := model.Name
 	if h.renamed(name) {
+		// The report and what is signed of it are about a file of another name then.
 		name = hubModel
 		if r, err = r.Renamed(ctx, name); err != nil {
 			return err

@@ -25,6 +25,7 @@ func checkNames(files []File) error {
 		}
 		seen[key] = f.Name
 	}
+	// A second pass, as a file may come before the one in a folder of its name.
 	for _, f := range files {
 		for dir := path.Dir(strings.ToLower(f.Name)); dir != "."; dir = path.Dir(dir) {
 			if other, ok := seen[dir]; ok {

@@ -204,6 +204,7 @@ func (d *download) run(ctx context.Context) error {
 	if err := d.resume(ctx); err != nil {
 		return err
 	}
+	// The loop below is the repetition: each request is sent once.
 	ctx = transfer.InStep(ctx)
 	for series := retry.NewSeries(d.o.Backoff); ; {
 		if d.v.read == d.f.Size {

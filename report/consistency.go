@@ -66,6 +66,8 @@ func (r *Report) inconsistency(g Gate) string {
 	if err != nil {
 		return "not known to this version"
 	}
+	// The gate is evaluated again by the figures of the report: an edit of one of them does not follow in the
+	// other.
 	want := rule.evaluate(r, Limit{g.Name, g.Bound})
 	switch {
 	case want.Open != g.Open || (want.Value == nil) != (g.Value == nil):

@@ -41,6 +41,7 @@ func newConstants(m *ir.Model) *constants {
 // before consumers.
 func constantNodes(m *ir.Model, accepted func(*ir.Node) bool) iter.Seq[*ir.Node] {
 	return func(yield func(*ir.Node) bool) {
+		// Kahn's algorithm: a node is ready once all of its variable inputs have been yielded.
 		missing := map[*ir.Node]int{} // inputs of consumers of these nodes
 		var ready []*ir.Node
 		for n := range m.Nodes() {

@@ -39,6 +39,7 @@ func (s *subtree) walk(v *ir.Value) bool {
 		}
 		nodes[n] = true
 		s.nodes = append(s.nodes, n)
+		// Last in, first out: inputs are visited in their order.
 		for _, in := range slices.Backward(n.Inputs()) {
 			if in != nil {
 				pending = append(pending, in)

@@ -16,6 +16,7 @@ func padded(bytes int64, n *ir.Node, shape []int64) int64 {
 		return bytes
 	}
 	out, in := shape[0], shape[1]
+	// The runtime has no blocked kernel for these.
 	if in > channelBlock && in%channelBlock != 0 {
 		return bytes
 	}

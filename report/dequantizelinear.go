@@ -49,6 +49,7 @@ func productOf(n *ir.Node) (product *ir.Node, transposed bool) {
 		case u.Node.Op.Is("Transpose"):
 			v, transposed = u.Node.Outputs[0], !transposed
 		case operator.Of(u.Node).Product() && u.Index == 1:
+			// Both factors are quantized: an integer kernel computes the product.
 			if dequantizes(u.Node.Input(0)) || clip(u.Node) != nil {
 				return nil, false
 			}

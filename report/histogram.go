@@ -45,6 +45,8 @@ type binner struct {
 
 func (b *binner) add(xs []float32) {
 	scale, limit := math.Ldexp(1, -b.exponent), math.Ldexp(halfBins, b.exponent)
+	// One pass of a vector kernel tells whether all elements fit, as those of nearly all blocks do. NaN and
+	// infinity do not.
 	if b.any && float64(math.Float32frombits(kernel.AbsMaxBits(xs))) < limit {
 		b.count(xs, scale)
 		return
@@ -69,6 +71,7 @@ func (b *binner) add(xs []float32) {
 // count counts elements that fit and are finite.
 func (b *binner) count(xs []float32, scale float64) {
 	for _, v := range xs {
+		// A remainder by a power of two instead of a bounds check; the elements fit.
 		b.counts[uint(int(math.Floor(float64(v)*scale))+halfBins)%(2*halfBins)]++
 	}
 }
@@ -87,6 +90,7 @@ func (b *binner) widen(x float64) {
 func (b *binner) double() {
 	var wide [2 * halfBins]int64
 	for i, n := range b.counts {
+		// An arithmetic shift: bins below zero are merged towards minus infinity, as Floor counts.
 		wide[(i-halfBins)>>1+halfBins] += n
 	}
 	b.counts = wide
@@ -145,6 +149,7 @@ func (b *binners) align() {
 func histograms(ctx context.Context, in Input, ws []Weight, pairs []pair) ([]WeightHistogram, error) {
 	var worst []int
 	for i, w := range ws {
+		// Tied weights have one histogram.
 		if w.Error != nil && w.Error.SQNR != nil && !w.Error.Exact &&
 			!slices.ContainsFunc(worst, func(k int) bool { return pairs[k] == pairs[i] }) {
 			worst = append(worst, i)

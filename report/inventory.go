@@ -167,6 +167,7 @@ func sizes(ctx context.Context, m Model) (stored map[ir.DType]int64, held int64,
 		}
 		held += e.held
 		for _, t := range e.parts {
+			// Two initializers may share bytes of a data file, which count once.
 			if s, ok := t.Source.(ir.Span); ok && reflect.TypeOf(s.R).Comparable() {
 				at := region{s.R, s.Off, t.Bytes()}
 				if seen[at] {

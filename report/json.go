@@ -111,6 +111,7 @@ func (l *layout) writeList(w *bufio.Writer, v reflect.Value) error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
+		// In order, whichever goroutine was first: equal reports have equal bytes.
 		for _, x := range chunks {
 			if len(x.text) > 0 {
 				_, err := w.WriteString(separator)

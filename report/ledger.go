@@ -82,6 +82,7 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		if p.Role == pass.Payload && m.DType == "" {
 			m.DType, m.Shape = t.DType.String(), list(t.Shape)
 		}
+		// A scale or payload that several weights share counts for the first.
 		if !seen[t] {
 			seen[t] = true
 			*by[p.Role] += t.Bytes()

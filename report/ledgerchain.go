@@ -41,6 +41,7 @@ func newChain(ctx context.Context, rows []pass.Row, result *ir.Model) (*chain, e
 			continue
 		}
 		own := of[r.Before]
+		// A tensor that no earlier row made is a weight of the source.
 		if own.root == nil {
 			own = origin{&root{before: r.Before}, pass.Payload}
 			of[r.Before] = own
@@ -49,6 +50,7 @@ func newChain(ctx context.Context, rows []pass.Row, result *ir.Model) (*chain, e
 		if own.before == r.Before {
 			own.rows = append(own.rows, i)
 		}
+		// Rows of scales and indices are not about the elements of the weight.
 		if own.role == pass.Payload {
 			own.all = append(own.all, i)
 		}

@@ -74,6 +74,7 @@ func estimate(ctx context.Context, m *ir.Model, held int64) (resident, error) {
 	var kept, read [len(packers)]int64
 	folded, largest := int64(0), int64(0)
 	packs := map[*ir.Value]packer{} // of folded values: consumers come before producers
+	// Consumers first: how a value is packed follows from the last node that reads it.
 	for _, n := range slices.Backward(nodes) {
 		if err := ctx.Err(); err != nil {
 			return resident{}, err
@@ -122,10 +123,12 @@ func estimate(ctx context.Context, m *ir.Model, held int64) (resident, error) {
 	}
 	copies := int64(0)
 	for i, p := range packers {
+		// Freed buffers of folded nodes are reused for packed copies, so that fewer new ones are allocated.
 		of, reused := float64(read[i]), p.reused*float64(kept[i])
 		copies += kept[i] + int64(max(p.least*of, p.copies*of-reused))
 	}
 	beyond := func(bytes int64) int64 { return held + max(0, bytes-spare) }
+	// At the peak the largest weight is in memory twice, before and after it is packed or folded.
 	return resident{loaded: beyond(copies), peak: beyond(max(folded, copies) + largest)}, nil
 }
 

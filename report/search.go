@@ -150,6 +150,7 @@ func signed(v float64) string {
 // X and more Y are better.
 func pareto(all []point) []point {
 	sorted := slices.Clone(all)
+	// Of equal sizes the best first, so that the others are not on the front.
 	slices.SortFunc(sorted, func(a, b point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(b.Y, a.Y)) })
 	var front []point
 	for _, q := range sorted {

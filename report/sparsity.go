@@ -25,6 +25,7 @@ func (r *Report) sparsity(source *ir.Model) *Sparsity {
 	for i := range r.Weights {
 		w := &r.Weights[i]
 		layer := layers[scoped{w.Scope, w.Tensor}]
+		// One weight that was not read would make the fraction that of another set before and after.
 		if layer && w.was.elems == 0 && (ir.Spec{Shape: w.Shape}).Elems() > 0 {
 			return nil
 		}

@@ -136,6 +136,7 @@ func (m *matcher) trace(r *pass.Row, v *ir.Value) {
 				r.Form = s.form()
 				m.restore(r, n.Input(u.Index), s)
 			}
+			// By the first key that exists: a node is looked up by its output only where its name is not known.
 			break
 		}
 	}
@@ -183,6 +184,7 @@ func role(before, t *ir.Tensor) pass.Role {
 	switch {
 	case t.Elems() == before.Elems():
 		return pass.Payload
+	// Small integers of 8 bits are zero points.
 	case t.DType.IsFloat() || t.Elems() == 1 || len(t.Shape) <= 1 && t.DType.Bits() == 8:
 		return pass.Scales
 	}

@@ -43,6 +43,7 @@ func ticks(lo, hi, unit, least float64, label func(v float64) string) []tick {
 	}
 	step := max(niceStep((hi-lo)/unit), least) * unit
 	var ts []tick
+	// Multiples of the step, not sums: rounding errors would add up.
 	for i := math.Ceil(lo / step); i*step <= hi; i++ {
 		ts = append(ts, tick{at: i * step, label: label(i*step + 0)})
 	}

@@ -54,6 +54,7 @@ func tree(ws []Weight) *branch {
 	}
 	left := maxRows
 	for closed := []*branch{root}; len(closed) > 0; {
+		// Greedy: rows are spent where most bytes are.
 		b := slices.MaxFunc(closed, func(a, b *branch) int { return cmp.Compare(a.Bytes.Before, b.Bytes.Before) })
 		closed = slices.DeleteFunc(closed, func(c *branch) bool { return c == b })
 		children := b.children()
@@ -146,6 +147,7 @@ func (b *branch) largest(n int) ([]treeEntry, *branch) {
 	}
 	slices.Sort(sizes)
 	least := sizes[len(sizes)-n]
+	// Of entries of the least size that is listed only so many are, in the order of the model.
 	equal := n // of the largest that have the least size
 	for _, size := range sizes[len(sizes)-n:] {
 		if size > least {

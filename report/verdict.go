@@ -39,6 +39,7 @@ func NewVerdict(gates []Gate, v *verification.Result) Verdict {
 		d.RandomInputs = d.RandomInputs || onOutputs && v.Data.Caveat() != ""
 		d.Reused = d.Reused || onOutputs && v.Data != nil && len(v.Data.Uses) > 0
 	}
+	// A gate that failed decides, whatever an open one will be.
 	if passed := d.Failed == 0; d.Gates > 0 && !(passed && open) {
 		d.Passed = &passed
 	}

@@ -201,6 +201,7 @@ func (v *verifier) files(r *report.Report) error {
 		return err
 	}
 	for _, f := range r.Result.Files {
+		// Unpacked files may be next to the packed one, and have to be right then, too.
 		if packed && !slices.Contains(names, v.at(f.Name)) {
 			continue
 		}
@@ -218,6 +219,7 @@ func (v *verifier) files(r *report.Report) error {
 		return nil
 	}
 	for _, in := range r.Recipe.Inputs {
+		// The recipe has digests of its inputs and no sizes.
 		f := report.File{Name: in.Name, Bytes: -1, SHA256: in.SHA256}
 		if found, err := v.folder(f, names); err != nil {
 			return err
@@ -377,6 +379,7 @@ func (v *verifier) metadata(r *report.Report) error {
 		return err
 	}
 	want := map[string]string{report.KeyVersion: r.Tool.Version, report.KeyRecipe: r.Recipe.SHA256}
+	// The metadata of a model whose source was not digested has no digest of it.
 	if !slices.ContainsFunc(r.Source.Files, func(f report.File) bool { return f.SHA256 == "" }) {
 		want[report.KeySource] = combined(r.Source.Files)
 	}

@@ -59,6 +59,7 @@ func (f *inference) keysOf(a *attention, n *ir.Node, q []ir.Dim) {
 	a.keys, a.valueSize = a.queries, a.size
 	k, ok := f.shape(n.Input(1))
 	switch {
+	// Packed: queries, keys and values are the columns of one input.
 	case n.Input(1) == nil && !a.split:
 		a.size = over(q[2], plus(a.heads, plus(a.keyHeads, a.keyHeads)))
 		a.valueSize = a.size

@@ -120,6 +120,8 @@ func (f frame) node(n *ir.Node) {
 		return
 	}
 	s := f.signature(n)
+	// The body of a function is walked once for each list of argument types: what does not depend on types is
+	// reported once.
 	first := !f.checked[n]
 	f.checked[n] = true
 	if s != nil && first {
@@ -251,6 +253,7 @@ func (f frame) edges(n *ir.Node, s *signature) {
 			f.at(n, false, "input %d is %s in the opset that the model imports", i, t)
 			continue
 		}
+		// Arguments of one type variable have one type, except those of a heterogeneous variadic parameter.
 		if b := bound[p.Var]; p.Var != "" && !p.Mixed {
 			if b != 0 && b != t {
 				f.at(n, true, "inputs of type %s are %s and %s", p.Var, b, t)
@@ -388,6 +391,7 @@ func (f frame) iterated(n *ir.Node, skip, ownInputs, ownOutputs, states int) {
 	}
 	for i, v := range body.Inputs {
 		if i >= ownInputs && i < len(passed) {
+			// Before the body is walked, whose nodes derive their types from these.
 			f.set(n, v, f.of(passed[i]))
 		}
 	}
@@ -415,6 +419,7 @@ func (f frame) call(n *ir.Node, fn *ir.Function) {
 		f.at(n, false, "more inputs than the function has")
 	}
 	f.checked[n] = true
+	// By types: a function that is called from many layers with the same ones is walked once.
 	key := fmt.Sprintf("%p", fn)
 	inner := frame{f.check, map[*ir.Value]types{}}
 	for i, v := range fn.Body.Inputs {

@@ -39,6 +39,7 @@ func (d *draft) replace() {
 	tail := g.NewNode(ir.OpID{Type: d.tail.op}, d.values(n, d.tail.in), d.tail.attrs...)
 	g.InsertBefore(n, tail)
 	out := n.Outputs[0]
+	// The old node releases the output before it is removed, which marks its outputs as removed.
 	n.SetOutputs()
 	n.Remove()
 	tail.SetOutputs(out)

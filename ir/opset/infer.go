@@ -88,6 +88,7 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 	if v == nil {
 		return nil, false
 	}
+	// The constant before all else, as a declaration may be wrong or symbolic.
 	if v.Const != nil && fixed(v) {
 		return dims(v.Const.Shape), true
 	}
@@ -97,6 +98,8 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 	n := v.Producer()
 	around, element := iterationAround(v)
 	declared := v.Type != nil && v.Type.Shape != nil
+	// With given sizes of the inputs declarations are only used for what does not follow from them: they may have
+	// been made for other sizes.
 	if declared && (f.sizes == nil || n == nil && !element) {
 		return v.Type.Shape, true
 	}
@@ -107,6 +110,7 @@ func (f *inference) shape(v *ir.Value) ([]ir.Dim, bool) {
 		return nil, false
 	}
 	defer f.leave()
+	// Unknown while it is looked for: a cycle through a body ends here.
 	f.shapes[v] = nil
 	var s []ir.Dim
 	var ok bool

@@ -95,6 +95,8 @@ func numpyBroadcast(d *draft) error {
 	if !ok || first+b > a {
 		return reason("attribute axis does not fit the inputs' ranks")
 	}
+	// The axes after those of the second input become 1, so that its axes are laid against the same ones by
+	// counting from the last.
 	d.setInput(1, d.unsqueeze(d.input(1), b, a-first-b))
 	return nil
 }

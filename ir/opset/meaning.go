@@ -70,6 +70,7 @@ func mayStartOutside(w map[string][]int64, axis int) bool {
 		return def
 	}
 	kernel := w["kernel_shape"]
+	// The extent of the dilated kernel.
 	size := (kernel[axis]-1)*get("dilations", axis, 1) + 1
 	return get("strides", axis, 1) > size-get("pads", len(kernel)+axis, 0)
 }

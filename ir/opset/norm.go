@@ -33,6 +33,7 @@ func spatialOnly(d *draft) error {
 	if rank, ok := d.rank(d.input(0)); ok && rank == 2 {
 		return nil
 	}
+	// Parameters of the shape of an element (C × H × W) become one for each column of the flattened input.
 	for i := 1; i < len(d.in); i++ {
 		d.setInput(i, d.new("Reshape", []operand{d.input(i), ints([]int64{-1})}))
 	}

@@ -43,6 +43,7 @@ func Raise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {
 	for i := range m.Opsets {
 		raiseImport(&m.Opsets[i], to)
 	}
+	// New nodes are of the default domain, which a model of other operators need not import.
 	if m.Opset("") == 0 {
 		m.Opsets = append(m.Opsets, ir.Opset{Version: to})
 	}

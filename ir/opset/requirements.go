@@ -46,6 +46,7 @@ func (f *inference) requirements(n *ir.Node) []requirement {
 	for _, in := range facts.Inputs {
 		list = append(list, f.parameter(n, in)...)
 	}
+	// Before opset 7 broadcasting was by an attribute.
 	if facts.Elementwise == operator.Broadcasts && (n.Graph().Opset("") >= 7 || !ir.DefaultDomain(n.Op.Domain)) {
 		list = append(list, f.broadcasts(n.Inputs())...)
 	}
@@ -124,6 +125,7 @@ func (f *inference) factors(n *ir.Node, in operator.Input, x, w []ir.Dim) []requ
 		len(w) > 2 && len(axes.Batch) == 0 {
 		return nil
 	}
+	// The last axis, unless the operator transposes its first input.
 	inner := len(x) - 1
 	if left, ok := operator.Of(n).Input(0).Axes(n, len(x)); ok && len(left.Reduction) == 1 {
 		inner = left.Reduction[0]
@@ -161,6 +163,7 @@ func fits(n *ir.Node, in, window []ir.Dim) []requirement {
 	if !ok || !ok2 || len(window) != len(in) {
 		return nil
 	}
+	// SAME pads as much as the window needs.
 	if a := n.Attr("auto_pad"); a != nil && (a.S == "SAME_UPPER" || a.S == "SAME_LOWER") {
 		return nil
 	}
@@ -303,6 +306,7 @@ func reshaped(f *inference, n *ir.Node) []requirement {
 	r := requirement{size: ir.Dim{N: have}, want: ir.Dim{N: 1}}
 	for i, size := range to {
 		switch {
+		// One size is inferred: the number of elements has to be a multiple of the others.
 		case size < 0:
 			r.is = isMultiple
 		case size == 0 && n.Int("allowzero", 0) == 0 && i < len(s):

@@ -68,6 +68,7 @@ func scanned(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	if !ok || i >= len(s.body().Outputs) {
 		return nil, false
 	}
+	// A state has one shape in all iterations.
 	if i < s.states {
 		return f.shape(n.Input(i))
 	}

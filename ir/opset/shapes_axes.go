@@ -39,6 +39,7 @@ func reduce(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	switch {
 	case count == 0 && noop != 0:
 		return s, true
+	// Axes that are not known, but kept: the rank is that of the input.
 	case keep != 0 && count != 0 && axes == nil:
 		return unknown(len(s)), true
 	case count == 0 && keep != 0:

@@ -111,6 +111,7 @@ func resized(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 
 // scales are those of Resize and Upsample, nil if unknown.
 func (f *inference) scales(n *ir.Node) []float64 {
+	// Input 2 of Resize since opset 11, input 1 before and of Upsample.
 	for _, i := range []int{2, 1} {
 		if v := n.Input(i); v != nil && v.Const != nil {
 			if xs, ok := constFloats(v); ok && len(xs) > 0 {
@@ -140,6 +141,7 @@ func split(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	switch {
 	case known && i < len(sizes):
 		out[at].N = sizes[i]
+	// Before opset 18 the parts are equal; since then the last one has what is left.
 	case known && sizes == nil && s[at].Known() && n.Graph().Opset("") < 18:
 		out[at] = scaled(s[at], -int64(len(n.Outputs)))
 	case known && sizes == nil && s[at].Known():

@@ -43,6 +43,7 @@ func reshape(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 			rest = i
 		}
 	}
+	// After all other sizes, some of which are copied from the input.
 	if rest >= 0 && inOK {
 		out[rest] = remainder(in, out, rest)
 	}
@@ -132,6 +133,8 @@ func convTranspose(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	if !ok {
 		return nil, false
 	}
+	// The sizes of a transposed convolution are not those of conv, and the filters are on the second axis of its
+	// weight.
 	copy(out[1:], unknown(len(out)-1))
 	w, ok := f.shape(n.Input(1))
 	group, ok2 := attrInt(n, "group", 1)

@@ -140,6 +140,7 @@ func (w writtenSignature) parse() *signature {
 func params(written string) Params {
 	var ps Params
 	for f := range strings.FieldsSeq(written) {
+		// name:SET, with ? for optional, * and + for any number of one and of several types, and a minimum after it.
 		name, set, _ := strings.Cut(f, ":")
 		digits := len(set) - len(strings.TrimLeft(set, "0123456789"))
 		set, option := set[:digits], set[digits:]

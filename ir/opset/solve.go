@@ -32,6 +32,8 @@ func (s *System) Solve(sizes []int64) []int64 {
 	s.nodes = executed(s.Graph)
 	sizes = slices.Clone(sizes)
 	skip := map[place]bool{} // requirements that cannot be met
+	// One requirement at a time, the first in the order of execution: those after it depend on shapes that it
+	// makes possible.
 	for range maxChanges {
 		at, ok := s.violated(sizes, skip)
 		if !ok {
@@ -93,6 +95,7 @@ func (s *System) repaired(sizes []int64, at place, skip map[place]bool) []int64 
 		a := &attempt{s, sizes, vary, at}
 		for _, x := range a.candidates() {
 			changed := a.with(x)
+			// Only forward: a change that breaks an earlier requirement would be undone by the next, without end.
 			if next, ok := s.violated(changed, skip); !ok || at.before(next) {
 				return changed
 			}
@@ -135,6 +138,7 @@ var usual = []int64{1, 2, 3, 4, 8, 16, 32, 64, 96, 128, 224, 256, 320, 512}
 func (a *attempt) candidates() []int64 {
 	now := a.sizes[a.vary[0]]
 	before, ok := a.gap(now)
+	// Two probes: a requirement that does not change at either is assumed not to depend on the size.
 	if ok && a.constant(before, 2*now+1) && a.constant(before, largestSize) {
 		return nil
 	}

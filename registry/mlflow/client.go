@@ -231,6 +231,7 @@ func (m *client) upload(ctx context.Context, path string, f registry.File, count
 			return err
 		}
 		defer file.Close()
+		// Of the size that was declared, should the file grow meanwhile.
 		sent := &sentFile{Reader: io.LimitReader(file, f.Size), count: count}
 		err = m.put(ctx, path, sent, f.Size)
 		sent.end(err == nil)
@@ -253,6 +254,7 @@ func (m *client) put(ctx context.Context, path string, body *sentFile, size int6
 	if err != nil {
 		return err
 	}
+	// A body of length 0 that is not NoBody would be sent in chunks, which not every server accepts.
 	if req.ContentLength = size; size == 0 {
 		req.Body = http.NoBody
 	}
@@ -370,6 +372,7 @@ func (m *client) stored(ctx context.Context, folder string) (map[string]int64, e
 		}
 		for _, f := range out.Files {
 			path := todo[0] + f.Path
+			// A server that lists folders within folders without end must not be followed.
 			if f.IsDir && len(todo) < 100 {
 				todo = append(todo, path+"/")
 				continue

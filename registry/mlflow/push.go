@@ -94,6 +94,7 @@ func (p *pusher) run(ctx context.Context) (string, error) {
 		if version, err = p.existing(ctx); err != nil {
 			return "", err
 		}
+		// Before the upload: a conflict is found without transferring gigabytes.
 		if there := model.alias(p.ref.Tag); p.ref.Tag != "" && there != "" && there != version && !p.o.Overwrite {
 			return "", &registry.ConflictError{What: p.ref.String(), There: "version " + there}
 		}
@@ -272,6 +273,7 @@ func (p *pusher) fill(ctx context.Context) error {
 	if err := p.uploadFiles(ctx, folder, stored); err != nil {
 		return err
 	}
+	// An earlier push completed it, and was interrupted before it made the version.
 	if info.Status == loggedReady {
 		return nil
 	}
@@ -333,6 +335,7 @@ func (p *pusher) uploadFiles(ctx context.Context, folder string, stored map[stri
 	}
 	var missing []registry.File
 	for _, f := range p.artifact.Files {
+		// By both: a PUT that broke may have left a part, and the tag may name a file that was removed since.
 		if size, ok := stored[f.Name]; ok && size == f.Size && slices.Contains(p.complete, f.Key()) {
 			p.meter.Add(f.Size)
 			continue

@@ -122,6 +122,8 @@ func (r *repository) begin(ctx context.Context, f *registry.File) (*url.URL, err
 		if err := resp.Body.Close(); err != nil {
 			return nil, err
 		}
+		// Mounted. Any other status is that of an upload that was begun instead, which is cancelled if another
+		// repository is tried.
 		if resp.StatusCode == http.StatusCreated && from != "" {
 			return nil, nil
 		}

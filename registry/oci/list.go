@@ -126,6 +126,7 @@ func (r *repository) attached(ctx context.Context, model ocispec.Descriptor, rep
 		}
 		return nil
 	})
+	// Registries list referrers in any order.
 	slices.SortFunc(files, func(a, b registry.File) int {
 		return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SHA256, b.SHA256))
 	})

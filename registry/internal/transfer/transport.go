@@ -56,6 +56,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !again && ctx.Err() == nil {
 			return resp, err
 		}
+		// The connection is given up: reading what is left of an error could take longer than a new one.
 		if err == nil {
 			_ = resp.Body.Close()
 		}
