@@ -63,7 +63,8 @@ func (c contribCase) text() string {
 	if c.opset != 0 {
 		name, opset = c.op, c.opset
 	}
-	return fmt.Sprintf(`<ir_version: 10, opset_import: ["" : %d, "com.microsoft" : 1]> g (%s) => (%s y) { %s %s = %s%s(%s) }`,
+	return fmt.Sprintf(`<ir_version: 10, opset_import: ["" : %d, "com.microsoft" : 1]> g (%s) => (%s y) { %s %s = `+
+		`%s%s(%s) }`,
 		opset, strings.Join(params, ", "), out, strings.Join(casts, " "),
 		strings.Join(append([]string{"y"}, c.unused...), ", "), name, attrs, strings.Join(args, ", "))
 }
@@ -358,7 +359,8 @@ func TestQuantizedCacheAgreesWithONNXRuntime(t *testing.T) {
 					return a
 				}
 				c := contribCase{op: "GroupQueryAttention",
-					attrs:  fmt.Sprintf("num_heads = 4, kv_num_heads = 2, k_quant_type = %q, v_quant_type = %q, kv_cache_bit_width = 8", kind, kind),
+					attrs: fmt.Sprintf("num_heads = 4, kv_num_heads = 2, k_quant_type = %q, v_quant_type = %q, "+
+						"kv_cache_bit_width = 8", kind, kind),
 					unused: []string{"present_key", "present_value"},
 					names: []string{"q", "k", "v", "past_key", "past_value", "lengths", "total", "", "", "", "", "",
 						"k_scale", "v_scale"}, in: map[string]*ir.Array{

@@ -452,7 +452,8 @@ func TestStreamedQuantizedConvIsBitIdentical(t *testing.T) {
 			in := map[string]*ir.Array{"x": x}
 			want, _ := runPacked(t, m, in, engine.Options{Workers: 1, Limits: memory.Limits{Weights: 1}})
 			if got, _ := runPacked(t, m, in, engine.Options{Workers: 2}); !bytes.Equal(got.Data, want.Data) {
-				t.Errorf("%s scales, one of %d values is not 0: weights in memory give other results than streamed ones", name, density)
+				t.Errorf("%s scales, one of %d values is not 0: weights in memory give other "+
+					"results than streamed ones", name, density)
 			}
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-var exhaustive = flag.Bool("exhaustive", false, "try functions of one element, and conversions, on all 2^32 float32, not on a sample")
+var exhaustive = flag.Bool("exhaustive", false, "try functions of one element, and conversions, on all 2^32 "+
+	"float32, not on a sample")
 
 // A unaryFunction is a function of one element with its twin, a reference in float64 that is accurate to a few ulp of
 // float64, and the maximum error in ulp of float32.

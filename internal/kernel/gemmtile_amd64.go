@@ -178,8 +178,8 @@ func gemmWideTile(shape tileShape, k int, a *float32, aRow, aK int, b *float32, 
 	}
 }
 
-// A prefetch is what a strip of a tile prefetches: offsets from B, of the second panel from the first, and the lines of a
-// panel for four steps of k.
+// A prefetch is what a strip of a tile prefetches: offsets from B, of the second panel from the first, and the lines of
+// a panel for four steps of k.
 type prefetch struct{ at, second, lines int }
 
 // prefetch divides the panels that are multiplied next among the first strips: the more there are, the more time memory

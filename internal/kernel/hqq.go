@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// ShrinkBlock is a step of half-quadratic quantization (Badri and Shaji 2023) for each column of x, rows of BlockCols: zero is reduced by
-// the mean of the errors of the values rounded to x·inverse + zero, clamped to lo and hi, minus the outliers that the proximal operator of
-// |e|^½ keeps of them, |e| - lambda/√|e| and at least 0. Errors are in steps.
+// ShrinkBlock is a step of half-quadratic quantization (Badri and Shaji 2023) for each column of x, rows of BlockCols:
+// zero is reduced by the mean of the errors of the values rounded to x·inverse + zero, clamped to lo and hi, minus the
+// outliers that the proximal operator of |e|^½ keeps of them, |e| - lambda/√|e| and at least 0. Errors are in steps.
 func ShrinkBlock(zero *[BlockCols]float32, x []float32, inverse *[BlockCols]float32, lo, hi, lambda float32) {
 	checkRows(len(x), BlockCols)
 	if len(x) == 0 {

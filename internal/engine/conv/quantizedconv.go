@@ -40,7 +40,8 @@ func quantizedConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	}
 	if x, y := in[0].DType, in[6].DType; x != in[4].DType || !isByteType(x) || !isByteType(y) ||
 		in[3].DType != ir.Float || in[5].DType != ir.Float {
-		return nil, fmt.Errorf("inputs X %s, x_scale %s, x_zero_point %s, y_scale %s and y_zero_point %s are not 8-bit values with scales and zero points", in[0], in[3], in[4], in[5], in[6])
+		return nil, fmt.Errorf("inputs X %s, x_scale %s, x_zero_point %s, y_scale %s and y_zero_point %s are not 8-bit "+
+			"values with scales and zero points", in[0], in[3], in[4], in[5], in[6])
 	}
 	values := slices.Clone(in[:3])
 	values[0] = &ir.Array{DType: ir.Float, Shape: in[0].Shape}

@@ -14,10 +14,10 @@
 // Float multiplies float32. The right operand B of a FloatProduct is one of four:
 //
 //   - B, a Matrix with any strides: a computed value.
-//   - Packed, made once from a constant weight by PackFloat, or block by block as the weight is read, by NewPackedFloat and Pack. It takes as
-//     much memory as the weight, which is not needed any more.
-//   - Quantized, a constant weight of 2, 4 or 8 bits, which is dequantized panel by panel, or for a single row in registers. Rows of A may be
-//     int8 for it.
+//   - Packed, made once from a constant weight by PackFloat. It takes as much memory as the weight, which is not needed
+//     any more.
+//   - Quantized, a constant weight of 2, 4 or 8 bits, which is dequantized panel by panel, or for a single row in
+//     registers. Rows of A may be int8 for it.
 //   - Panels, a function that writes parts of B on demand: the im2col of a convolution.
 //
 // Transposed operands are Matrix values with their strides swapped: m.T(). A needs no packing.

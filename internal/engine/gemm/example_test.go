@@ -24,8 +24,8 @@ func ExampleFloat() {
 	// Output: [11 22 33 15 27 39]
 }
 
-// A convolution of a signal with two kernels of size three. Column n of B is the window of output n, and is written on demand: im2col
-// without its memory.
+// A convolution of a signal with two kernels of size three. Column n of B is the window of output n, and is written on
+// demand: im2col without its memory.
 func ExamplePanels() {
 	pool := op.NewPool(2)
 	defer pool.Close()

@@ -14,7 +14,7 @@ type PackedFloat struct {
 	data []float32
 }
 
-// NewPackedFloat returns a matrix of zeros for Pack to fill.
+// newPackedFloat returns a matrix of zeros for Pack to fill.
 func newPackedFloat(k, n int) *PackedFloat {
 	return &PackedFloat{k, n, kernel.Words[float32](ir.AlignedBytes(packedFloatBytes(k, n)))}
 }

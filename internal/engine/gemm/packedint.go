@@ -20,7 +20,7 @@ type PackedInt struct {
 	sums []int32 // of the columns, as int8
 }
 
-// NewPackedInt returns a matrix for Pack to fill.
+// newPackedInt returns a matrix for Pack to fill.
 func newPackedInt(k, n int, signed bool) *PackedInt {
 	codes := packedIntBytes(k, n) - 4*int64(n)
 	return &PackedInt{k: k, n: n, signed: signed, data: ir.AlignedBytes(codes), sums: make([]int32, n)}

@@ -116,7 +116,8 @@ func (p *groupAttention) supported(n *op.Node, in []*ir.Array) error {
 	case p.dt != ir.Float && !half(p.dt):
 		return fmt.Errorf("not supported: queries of %s", p.dt)
 	case p.sliding && (p.window <= 0 || p.bidirectional):
-		return fmt.Errorf("sliding_window_cache with local_window_size = %d and causal = %v, want a window and causal attention", p.window, !p.bidirectional)
+		return fmt.Errorf("sliding_window_cache with local_window_size = %d and causal = %v, want a window and causal "+
+			"attention", p.window, !p.bidirectional)
 	case n.HasConsumer(3):
 		return errors.New("not supported: output output_qk")
 	}
@@ -412,7 +413,8 @@ func (p *groupAttention) pastLengths(lengths []int32) ([]int, error) {
 			out[b] = int(l) + 1 - p.Queries
 		}
 		if l < 0 || int(l) >= most || out[b] < 0 || out[b] > past || out[b]+p.Queries > most {
-			return nil, fmt.Errorf("seqlens_k[%d] is %d for %d queries, a cache of %d tokens and total_sequence_length = %d", b, l, p.Queries, p.cache.past, p.total)
+			return nil, fmt.Errorf("seqlens_k[%d] is %d for %d queries, a cache of %d tokens and "+
+				"total_sequence_length = %d", b, l, p.Queries, p.cache.past, p.total)
 		}
 	}
 	return out, nil

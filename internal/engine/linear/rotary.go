@@ -105,7 +105,8 @@ func (p rotaryPorts) of(n *op.Node, in []*ir.Array) (*rotation, error) {
 func (p rotaryPorts) check(r *rotation, ids, cos *ir.Array) error {
 	if ids == nil {
 		if p.microsoft || len(cos.Shape) != 3 || cos.Shape[0] != int64(r.batch) || cos.Shape[1] != int64(r.tokens) {
-			return fmt.Errorf("input cos_cache %s does not have a row for each of %d×%d tokens, and position_ids is missing", cos, r.batch, r.tokens)
+			return fmt.Errorf("input cos_cache %s does not have a row for each of %d×%d tokens, and position_ids "+
+				"is missing", cos, r.batch, r.tokens)
 		}
 		return nil
 	}

@@ -29,7 +29,8 @@ func (l *Library) array(value uintptr) (*ir.Array, error) {
 		}
 		return &ir.Array{Kind: ir.Map, Keys: parts[0], Items: parts[1:]}, nil
 	}
-	return nil, fmt.Errorf("unsupported value of ONNX Runtime's type %d: only tensors, sequences, maps and optionals can be read", kind)
+	return nil, fmt.Errorf("unsupported value of ONNX Runtime's type %d: only tensors, sequences, maps and optionals "+
+		"can be read", kind)
 }
 
 // items are the elements of a sequence, or a map's keys and values.

@@ -5,7 +5,8 @@ package ort
 import "errors"
 
 func symbol(library, name string) (uintptr, error) {
-	return 0, errors.New("this program was built without ONNX Runtime, to be static: use that of the Python wheel or of the archive for glibc, or build without the tag noort, for Linux, macOS or Windows on amd64 or arm64")
+	return 0, errors.New("this program was built without ONNX Runtime, to be static: use that of the Python wheel or " +
+		"of the archive for glibc, or build without the tag noort, for Linux, macOS or Windows on amd64 or arm64")
 }
 
 func invoke(f uintptr, args ...uintptr) uintptr {

@@ -29,7 +29,8 @@ func fails(t *testing.T, err error, parts ...string) {
 }
 
 func TestInvalidInputs(t *testing.T) {
-	s := parsed(t, `g (float[2] x, string[N] s, seq(float[N]) q, float[2] w = {0, 1}) => (float[2] y, string[N] t, seq(float[N]) r) { y = Add(x, w) t = Identity(s) r = Identity(q) }`)
+	s := parsed(t, `g (float[2] x, string[N] s, seq(float[N]) q, float[2] w = {0, 1}) => (float[2] y, string[N] t, `+
+		`seq(float[N]) r) { y = Add(x, w) t = Identity(s) r = Identity(q) }`)
 	x, text := ir.ArrayOf([]float32{1, 2}, 2), ir.TextOf([]string{"a"}, 1)
 	items := &ir.Array{Kind: ir.Sequence, Items: []*ir.Array{x}}
 	for name, c := range map[string]struct {

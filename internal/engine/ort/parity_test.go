@@ -43,11 +43,13 @@ func graphs(t *testing.T) []string {
 	t.Helper()
 	var paths []string
 	for _, graph := range []string{
-		`g (string[N] x, string[N] z) => (string[N] y, string[N,M] parts, int64[N] n) { y = StringConcat(x, z) parts, n = StringSplit(y) }`,
+		`g (string[N] x, string[N] z) => (string[N] y, string[N,M] parts, int64[N] n) { y = StringConcat(x, z) parts, n ` +
+			`= StringSplit(y) }`,
 		`g (string[2,3] x) => (seq(string[M,3]) y) { y = SplitToSequence<axis = 0>(x) }`,
 		`g (float[N,3] x) => (int64[2,M] at, float[K] y) { at = NonZero(x) mask = Cast<to = 9>(x) y = Compress(x, mask) }`,
 		`g (float16[N,3] x) => (float16[N,3] y, bool[N,3] c) { y = Softmax(x) c = Less(x, y) }`,
-		`g (float[32] x) => (float[32] y) { s = Constant<value = float {0.25}>() q = Cast<to = 22>(x) y = DequantizeLinear(q, s) }`,
+		`g (float[32] x) => (float[32] y) { s = Constant<value = float {0.25}>() q = Cast<to = 22>(x) y = ` +
+			`DequantizeLinear(q, s) }`,
 		`g (double[N] x) => (optional(double[N]) y) { y = Optional(x) }`,
 		`g (uint64[N] x) => (uint64[N] y, int32 n) { y = BitwiseNot(x) n = Constant<value = int32 {7}>() }`,
 	} {

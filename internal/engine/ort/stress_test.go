@@ -33,7 +33,8 @@ func TestRunWhileTheCollectorRuns(t *testing.T) {
 		return
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	s := parsed(t, `g (float[N] x, string[N] s, seq(int64[N]) q, map(string, float) m) => (float[N] y, string[N] t, seq(int64[N]) r, float[1,K] d) {
+	s := parsed(t, `g (float[N] x, string[N] s, seq(int64[N]) q, map(string, float) m) =>
+		(float[N] y, string[N] t, seq(int64[N]) r, float[1,K] d) {
 		y = Neg(x) t = StringConcat(s, s) r = Identity(q) d = ai.onnx.ml.DictVectorizer<string_vocabulary = ["a", "b"]>(m) }`)
 	stop := churn()
 	defer stop()
@@ -111,7 +112,8 @@ func negated(s *ort.Session, n int64) error {
 // endless is a loop that never ends in practice.
 const endless = `g (float[N] x) => (float[N] y) {
 	n = Constant<value = int64 {9223372036854775807}>() c = Constant<value = bool {1}>()
-	y = Loop(n, c, x) <body = b (int64 i, bool go, float[N] a) => (bool on, float[N] z) { on = Identity(go) z = Neg(a) }> }`
+	y = Loop(n, c, x) <body = b (int64 i, bool go, float[N] a) => (bool on, float[N] z) {
+		on = Identity(go) z = Neg(a) }> }`
 
 func TestCancelledContextEndsRun(t *testing.T) {
 	s := parsed(t, endless)

@@ -114,7 +114,8 @@ func TestMapsOut(t *testing.T) {
 }
 
 func TestMapsIn(t *testing.T) {
-	s := parsed(t, `g (map(string, float) x) => (float[1,N] y) { y = ai.onnx.ml.DictVectorizer<string_vocabulary = ["yes", "other", "no"]>(x) }`)
+	s := parsed(t, `g (map(string, float) x) => (float[1,N] y) { y = ai.onnx.ml.DictVectorizer<string_vocabulary = `+
+		`["yes", "other", "no"]>(x) }`)
 	x := &ir.Array{Kind: ir.Map, Keys: ir.TextOf([]string{"no", "yes"}, 2),
 		Items: []*ir.Array{ir.ArrayOf([]float32{3, 5}, 2)}}
 	got := ir.View[float32](runs(t, s, map[string]*ir.Array{"x": x})["y"])
@@ -155,7 +156,8 @@ func TestFetchByName(t *testing.T) {
 }
 
 func TestPortsHaveTheTypesOfTheModel(t *testing.T) {
-	s := parsed(t, `g (float[N,3,M] x, seq(float[N]) s, int64[2] w = {0, 1}) => (float[N,3,M] y, float16 z, seq(float[N]) u) { y = Neg(x) z = Constant<value = float16 {1}>() u = Identity(s) }`)
+	s := parsed(t, `g (float[N,3,M] x, seq(float[N]) s, int64[2] w = {0, 1}) => (float[N,3,M] y, float16 z, `+
+		`seq(float[N]) u) { y = Neg(x) z = Constant<value = float16 {1}>() u = Identity(s) }`)
 	dims := []ir.Dim{{N: -1, Param: "N"}, {N: 3}, {N: -1, Param: "M"}}
 	wantIn := []op.Port{{Name: "x", Type: &ir.Type{Elem: ir.Float, Shape: dims}}, {Name: "s"}}
 	wantOut := []op.Port{{Name: "y", Type: &ir.Type{Elem: ir.Float, Shape: dims}},

@@ -68,7 +68,8 @@ func (l *expertLayer) setBlocks(block int64, number int) error {
 	l.block = l.k
 	if block > 0 {
 		if block < 16 || block&(block-1) != 0 || int64(l.k)%block != 0 {
-			return fmt.Errorf("attribute block_size is %d for rows of %d, want a power of two from 16 that divides them", block, l.k)
+			return fmt.Errorf("attribute block_size is %d for rows of %d, want a power of two from 16 that "+
+				"divides them", block, l.k)
 		}
 		l.block = int(block)
 		scale = append(scale, int64(l.k)/block)

@@ -15,7 +15,8 @@ import (
 // integerConvOps is the convolution of quantized images whose channels are adjacent (NHWC), which the engine's fusions
 // create:
 //
-//	IntegerConv(X, W, B, xs, xz, ws, wz, ys, yz) = QuantizeLinear(Conv(DequantizeLinear(X, xs, xz), DequantizeLinear(W, ws, wz), B), ys, yz)
+//	IntegerConv(X, W, B, xs, xz, ws, wz, ys, yz) =
+//	  QuantizeLinear(Conv(DequantizeLinear(X, xs, xz), DequantizeLinear(W, ws, wz), B), ys, yz)
 //
 // with scales and zero points per tensor, those of W also per output channel, and activation Relu or Clip. If X and W
 // are matrices it is Gemm with transB: rows of X are pixels. Products are summed as integers and rounded once, as
@@ -87,7 +88,8 @@ func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return a == nil || a.DType == dt && (a.Elems() == 1 || a.Elems() == channels)
 	}
 	if !perChannel(in[icWScale], ir.Float) || !perChannel(in[icWZero], in[icW].DType) {
-		return nil, fmt.Errorf("inputs w_scale and w_zero_point are %s and %s, want one value, or one for each of %d channels", in[icWScale], in[icWZero], channels)
+		return nil, fmt.Errorf("inputs w_scale and w_zero_point are %s and %s, want one value, or one for each of %d "+
+			"channels", in[icWScale], in[icWZero], channels)
 	}
 	if b := in[icB]; b != nil && (b.DType != ir.Float || b.Elems() != channels) {
 		return nil, fmt.Errorf("input B is %s, want one float for each of %d channels", b, channels)

@@ -11,7 +11,8 @@ import (
 
 // quantizedAddOps is the sum of two quantized values of the same shape that the engine's fusions create:
 //
-//	QuantizedAdd(A, as, az, B, bs, bz, ys, yz) = QuantizeLinear(activation(DequantizeLinear(A, as, az) + DequantizeLinear(B, bs, bz)), ys, yz)
+//	QuantizedAdd(A, as, az, B, bs, bz, ys, yz) =
+//	  QuantizeLinear(activation(DequantizeLinear(A, as, az) + DequantizeLinear(B, bs, bz)), ys, yz)
 //
 // It is bit-identical to these operators; floats exist for a block at a time.
 func quantizedAddOps() []op.Op {
@@ -34,7 +35,8 @@ func quantizedAddShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	if !slices.Equal(a.Shape, b.Shape) || !isByte(zero.DType) {
-		return nil, fmt.Errorf("inputs A, B and Y_zero_point are %s, %s and %s, want equal shapes and an int8 or uint8", a, b, zero)
+		return nil, fmt.Errorf("inputs A, B and Y_zero_point are %s, %s and %s, want equal shapes and an int8 "+
+			"or uint8", a, b, zero)
 	}
 	if _, err := activationOf(n); err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 
 // gradients are the gradients of RNN, GRU and LSTM by backpropagation through time (Werbos, 1990), on Float and Double:
 //
-//	dX, dW, dR, dB, dInitialH, dInitialC, dP = LSTMGrad(X, W, R, B, sequence_lens, initial_h, initial_c, P, Y, dY, dY_h, dY_c)
+//	dX, dW, dR, dB, dInitialH, dInitialC, dP =
+//	  LSTMGrad(X, W, R, B, sequence_lens, initial_h, initial_c, P, Y, dY, dY_h, dY_c)
 //
 // with the attributes of the node; absent gradients are zero. The forward pass stores X and Y alone: gates and cells of
 // one direction are recomputed in scratch memory, where the gradients of the gates replace them. Products with W, and

@@ -7,7 +7,8 @@ import (
 
 // adam has the operations of the twin in its order, each rounded.
 func adam() {
-	function("adamAVX2", "func(w, grad, m, v *float32, n int, coupled, rest1, rest2, beta2, correction, epsilon, shrink, rate float32)", "adamAVX2 needs n%8 == 0.")
+	function("adamAVX2", "func(w, grad, m, v *float32, n int, coupled, rest1, rest2, beta2, correction, epsilon, "+
+		"shrink, rate float32)", "adamAVX2 needs n%8 == 0.")
 	n := pointer("n")
 	pointers := []Register{pointer("w"), pointer("m"), pointer("v"), pointer("grad")}
 	coupled, rest1, rest2, beta2 := spread("coupled"), spread("rest1"), spread("rest2"), spread("beta2")

@@ -151,12 +151,15 @@ func (w width) loadValues(values, valuesPanel Register, i int, to VecVirtual) {
 // row adds a row times some panels: the sums are chains in the order of rows, and values become floats in registers.
 func (q quantized) row(panels int, w width) {
 	name := fmt.Sprintf("%sx%d%s", q.name("quantizedRow"), 16*panels, w.name)
-	signature, doc := "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zero *float32, zeroBlock, zeroPanel int)",
+	signature, doc := "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, "+
+		"scalePanel int, zero *float32, zeroBlock, zeroPanel int)",
 		"zeroBlock is the distance of the zero points of two blocks. "
 	if q.table {
-		signature, doc = "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, table *float32)", ""
+		signature, doc = "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, "+
+			"scalePanel int, table *float32)", ""
 	}
-	function(name, signature, fmt.Sprintf("%s adds the products of a and blocks of values, each of some words, to sums; distances in bytes. %sblocks > 0, words > 0.", name, doc))
+	function(name, signature, fmt.Sprintf("%s adds the products of a and blocks of values, each of some words, to "+
+		"sums; distances in bytes. %sblocks > 0, words > 0.", name, doc))
 	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
 	valuesPanel, scalePanel := pointer("valuesPanel"), pointer("scalePanel")
 	scale, of := pointer("scale"), pointer(q.parameter())
@@ -231,8 +234,10 @@ func byWord(name string, first uint32) Mem {
 // Scales are therefore multiplied by 2^-24, which is exact.
 func row4(panels int, w width, c row4Tables) {
 	name := fmt.Sprintf("quantizedRowInt4x%d%s", 16*panels, w.name)
-	function(name, "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
-		name+" adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.")
+	function(name, "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, scalePanel "+
+		"int, zeroPoint *byte, zeroBlock, zeroPanel int)",
+		name+" adds the products of a and blocks of 4-bit values, each of some words, to sums; distances in bytes. "+
+			"zeroBlock is the distance of the zero points of two blocks. blocks > 0, words > 0.")
 	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
 	valuesPanel, scalePanel, scale := pointer("valuesPanel"), pointer("scalePanel"), pointer("scale")
 	zeroPoint, zeroPanel, zeroBlock := pointer("zeroPoint"), pointer("zeroPanel"), pointer("zeroBlock")
@@ -319,8 +324,11 @@ func int8Rows() (rows []int8Row) {
 // row adds a row of int8 times some panels, for blocks of words of both.
 func (r int8Row) row(panels int, w width) {
 	name := fmt.Sprintf("int8Row%dx%d%s", r.bits, 16*panels, w.name)
-	function(name, "func(sums *float32, a *byte, aScale, aSum *float32, values *byte, valuesPanel, blocks, words, repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
-		fmt.Sprintf("%s adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, words > 0.", name))
+	function(name, "func(sums *float32, a *byte, aScale, aSum *float32, values *byte, valuesPanel, blocks, words, "+
+		"repeat int, scale *float32, scalePanel int, zeroPoint *byte, zeroBlock, zeroPanel int)",
+		fmt.Sprintf("%s adds, for each block of rows, (sum of products - zero·aSum)·(scale·aScale) to sums; distances "+
+			"in bytes. A block has at most 32 rows, and each scale is that of repeat blocks. blocks > 0 counts scales, "+
+			"words > 0.", name))
 	sums, a, values, blocks := pointer("sums"), pointer("a"), pointer("values"), pointer("blocks")
 	aScale, aSum := pointer("aScale"), pointer("aSum")
 	valuesPanel, scalePanel := pointer("valuesPanel"), pointer("scalePanel")

@@ -49,8 +49,10 @@ func loadBlock() {
 type halfTile struct{ inv, lo, hi, qq, qx VecVirtual }
 
 func searchBlock() {
-	function("searchBlockAVX2", "func(scale, zero, x *float32, rows int, base, mid *float32, lo, hi, center float32, factors *float32, n int, best, squares *float32)",
-		"searchBlockAVX2 updates scale, zero and best in the columns where a step is better. squares is scratch memory for sums.")
+	function("searchBlockAVX2", "func(scale, zero, x *float32, rows int, base, mid *float32, lo, hi, center float32, "+
+		"factors *float32, n int, best, squares *float32)",
+		"searchBlockAVX2 updates scale, zero and best in the columns where a step is better. squares is scratch memory "+
+			"for sums.")
 	squares()
 	factors, n := pointer("factors"), pointer("n")
 	Label("factor")
@@ -157,8 +159,10 @@ func pairBytes() {
 
 // roundBlock is quantizeCols for rows of a tile.
 func roundBlock() {
-	function("roundBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo, hi int32)",
-		"roundBlockAVX2 quantizes rows of two vectors, each column by its own scale and zero point. Rows of dst are stride bytes apart.")
+	function("roundBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, lo, "+
+		"hi int32)",
+		"roundBlockAVX2 quantizes rows of two vectors, each column by its own scale and zero point. Rows of dst are "+
+			"stride bytes apart.")
 	dst, stride, x, rows, scale, zero := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"),
 		pointer("scale"), pointer("zero")
 	floor, shift := constant(0xc9800000), constant(roundShift) // -2^20
@@ -197,8 +201,10 @@ func roundBlock() {
 
 // balanceBlock is roundBlock of numbers that are shifted to bring the sum of errors to zero.
 func balanceBlock() {
-	function("balanceBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, carry *float32, lo, hi int32, fraction, most float32)",
-		"balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·fraction, in steps and by at most most steps, and errors added to carry.")
+	function("balanceBlockAVX2", "func(dst *byte, stride int, x *float32, rows int, scale *float32, zero *int32, "+
+		"carry *float32, lo, hi int32, fraction, most float32)",
+		"balanceBlockAVX2 quantizes rows of two vectors. Numbers are shifted by carry·fraction, in steps and by at most "+
+			"most steps, and errors added to carry.")
 	dst, stride, x, rows, scale, zeros, carry := pointer("dst"), pointer("stride"), pointer("x"), pointer("rows"),
 		pointer("scale"), pointer("zero"), pointer("carry")
 	low8 := constant(0x00ff00ff)

@@ -138,7 +138,8 @@ type scaleSearch struct {
 
 // searchScale is the search for codebooks of one pair for each cell, whose tables are in registers, or of several ones.
 func searchScale(name string, single bool, t searchTables) {
-	function(name, "func(magnitudes *byte, x *float32, n, stride int, inverse, squares *float32, ratios *int16, pairs *byte, count int)",
+	function(name, "func(magnitudes *byte, x *float32, n, stride int, inverse, squares *float32, ratios *int16, "+
+		"pairs *byte, count int)",
 		name+" has n%8 == 0 blocks of stride bytes, whole vectors.")
 	magnitudes, x, n, stride := pointer("magnitudes"), pointer("x"), pointer("n"), pointer("stride")
 	inverse, squares, ratios := pointer("inverse"), pointer("squares"), pointer("ratios")
@@ -313,7 +314,8 @@ type entrySearch struct {
 }
 
 func nearestEntry() {
-	function("nearestEntryAVX2", "func(dst *byte, x *float32, scales *byte, n, stride int, inverse *float32, first, limits *byte, steps int)",
+	function("nearestEntryAVX2", "func(dst *byte, x *float32, scales *byte, n, stride int, inverse *float32, first, "+
+		"limits *byte, steps int)",
 		"nearestEntryAVX2 has n%8 == 0 blocks of stride bytes, whole vectors; limits are lower bytes and upper ones.")
 	dst, x, scales, n, stride := pointer("dst"), pointer("x"), pointer("scales"), pointer("n"), pointer("stride")
 	inverse, first, limits := pointer("inverse"), pointer("first"), pointer("limits")

@@ -66,7 +66,8 @@ func (b *balancing) errors(shift VecVirtual) VecVirtual {
 	return e
 }
 
-const balanceSignature = "func(dst *byte, x, scales, inverse *float32, n, stride int, limits, entries *float32, carry *float32"
+const balanceSignature = "func(dst *byte, x, scales, inverse *float32, n, stride int, limits, entries *float32, " +
+	"carry *float32"
 
 func balanceRow() {
 	function("balanceRowAVX2", balanceSignature+", part float32)",

@@ -10,8 +10,10 @@ import (
 // bytes of two taps, widens them to int16, and multiplies both with VPMADDWD. extend widens the bytes that an
 // instruction unpacks.
 func depthwiseBytes(name string, extend func(unpack func(...Op), both, zero, y VecVirtual), table Mem) {
-	function(name, "func(dst *byte, x *byte, twice, step, row int, at *int64, pairs int, w *int16, first *int32, groups int, scale, bias *float32, offset int32, lo, hi uint32)",
-		name+" computes 16·groups channels of twice 2 positions, of which step and row are the distances in x and dst; all but step > 0.")
+	function(name, "func(dst *byte, x *byte, twice, step, row int, at *int64, pairs int, w *int16, first *int32, "+
+		"groups int, scale, bias *float32, offset int32, lo, hi uint32)",
+		name+" computes 16·groups channels of twice 2 positions, of which step and row are the distances in x and dst; "+
+			"all but step > 0.")
 	dst, x, twice := pointer("dst"), pointer("x"), pointer("twice")
 	c, offset := rounding(table)
 	none := zero()

@@ -18,8 +18,10 @@ func depthwiseFamily() {
 // read weights less often; fewer positions have more channels at once.
 func depthwiseFloat(v width, high int) {
 	name := "depthwiseFloat" + v.name
-	function(name, "func(y *float32, to int, x *float32, from, positions int, taps *int, count int, w, first *float32, groups int, lo, hi float32)",
-		name+" needs FMA; it computes 16·groups channels; to and from in bytes; taps are pairs of offsets; positions, count and groups > 0.")
+	function(name, "func(y *float32, to int, x *float32, from, positions int, taps *int, count int, w, first "+
+		"*float32, groups int, lo, hi float32)",
+		name+" needs FMA; it computes 16·groups channels; to and from in bytes; taps are pairs of offsets; positions, "+
+			"count and groups > 0.")
 	d := &depthwise{width: v, y: pointer("y"), to: pointer("to"), x: pointer("x"), from: pointer("from"), lo: v.new(),
 		hi: v.new()}
 	VBROADCASTSS(parameter("lo"), d.lo)

@@ -10,7 +10,8 @@ import (
 // of Dot.
 func dotRows() {
 	function("dotRowsAVX2", "func(dst, a, rows *float32, stride, k, n int, factor float32)",
-		"dotRowsAVX2 needs FMA, and sets n numbers to the products of a with rows that are stride bytes apart, times factor; k%8 == 0, n%4 == 0, both not 0.")
+		"dotRowsAVX2 needs FMA, and sets n numbers to the products of a with rows that are stride bytes apart, times "+
+			"factor; k%8 == 0, n%4 == 0, both not 0.")
 	dst, rows, stride, n, factor := pointer("dst"), pointer("rows"), pointer("stride"), pointer("n"), XMM()
 	VBROADCASTSS(parameter("factor"), factor)
 	triple := GP64()

@@ -216,7 +216,8 @@ func (t tile) emit() {
 	case t.numbers.first:
 		added, doc = added+", ahead int", doc+" It prefetches a line for every four steps of k, ahead bytes after b."
 	default:
-		added, doc = added+t.prefetched(), doc+" It prefetches 1, 2 or 4 lines of each panel for every four steps of k, the first ahead bytes after b."
+		added, doc = added+t.prefetched(), doc+" It prefetches 1, 2 or 4 lines of each panel for every four steps of k, "+
+			"the first ahead bytes after b."
 	}
 	function(name,
 		fmt.Sprintf("func(k int, a %s, aRow, aK int, b %s, bK, bPanel int, c %s, cRow int%s)", t.numbers.a,

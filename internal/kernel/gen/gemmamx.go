@@ -29,8 +29,10 @@ const (
 
 func (t amxTiles) emit() {
 	name := fmt.Sprintf("gemmTiles%dx%dAMX", t.down, t.across)
-	function(name, "func(config *byte, strips, steps int, a *byte, aRow int, b *byte, bPanel int, c *int32, cRow int, first *int32, firstRow int)",
-		name+" stores a·b, plus first if it is not nil, for strips of tiles and steps of 64 of k; strides in bytes, strips and steps > 0.")
+	function(name, "func(config *byte, strips, steps int, a *byte, aRow int, b *byte, bPanel int, c *int32, cRow "+
+		"int, first *int32, firstRow int)",
+		name+" stores a·b, plus first if it is not nil, for strips of tiles and steps of 64 of k; strides in bytes, "+
+			"strips and steps > 0.")
 	a, b := amxStrided{RSI, RDI, R8}, amxStrided{RBX, RCX, RDX}
 	c, first := amxStrided{R9, R14, R10}, amxStrided{R11, R14, R12}
 	// Physical registers, as instructions are bytes with the numbers of registers in them.

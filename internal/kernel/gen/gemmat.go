@@ -10,7 +10,8 @@ import (
 // emitAt multiplies strips of rows whose elements are at the offsets of a table.
 func (t finishedTile) emitAt() {
 	name := fmt.Sprintf("gemmAt%dx%d%s", t.rows, t.cols, t.width.name)
-	function(name, "func(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow int, bias *float32, lo, hi float32)",
+	function(name, "func(strips int, x *float32, row int, at *int64, k int, b *float32, bPanel int, c *float32, cRow "+
+		"int, bias *float32, lo, hi float32)",
 		name+" stores products plus bias, between lo and hi; strides in bytes; strips, k > 0.")
 	Label("strip")
 	x, offsets, k := pointer("x"), pointer("at"), pointer("k")

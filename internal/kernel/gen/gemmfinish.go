@@ -40,7 +40,8 @@ func (t finishedTile) emit() {
 		ahead = t.prefetched()
 	}
 	name := fmt.Sprintf("gemmFinish%dx%d%s", t.rows, t.cols, t.width.name)
-	function(name, "func(strips, k int, a *float32, aRow, aK, aStrip int, b *float32, bK, bPanel int, c *float32, cRow, add int, bias *float32, lo, hi float32"+masks+ahead+")",
+	function(name, "func(strips, k int, a *float32, aRow, aK, aStrip int, b *float32, bK, bPanel int, c *float32, "+
+		"cRow, add int, bias *float32, lo, hi float32"+masks+ahead+")",
 		name+" stores a·b, plus c if add is set, plus bias, between lo and hi"+columns+
 			"; strides in bytes; strips, k > 0.")
 	Label("strip")

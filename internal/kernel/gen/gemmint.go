@@ -229,7 +229,8 @@ func gemmFlip() {
 func gemmShuffle(rows int) {
 	name := fmt.Sprintf("shuffle%dAVX2", rows)
 	function(name, "func(dst *byte, to int, src *byte, from, strips, n int, flip uint32, order *byte)",
-		fmt.Sprintf("%s sets byte i of a block of a row to byte order[i] of its block, for strips of %d rows; n%%32 == 0, strips and n > 0.", name, rows))
+		fmt.Sprintf("%s sets byte i of a block of a row to byte order[i] of its block, for strips of %d rows; n%%32 == "+
+			"0, strips and n > 0.", name, rows))
 	shape := tile{rows: rows}
 	dst, src := shape.operand("dst", "to", rows), shape.operand("src", "from", rows)
 	strips, flip := pointer("strips"), spread("flip")

@@ -84,7 +84,8 @@ func packSix() {
 // packSixes packs six rows of strips, of columns with contiguous elements.
 func packSixes() {
 	function("packSixesAVX2", "func(dst *float32, strip, step int, src *float32, hop, col, k, strips int)",
-		"packSixesAVX2 copies 6 elements, hop bytes after the last, to each strip, and this for k columns; strides in bytes, k > 0, strips > 0.")
+		"packSixesAVX2 copies 6 elements, hop bytes after the last, to each strip, and this for k columns; strides in "+
+			"bytes, k > 0, strips > 0.")
 	dst, strip, step := pointer("dst"), pointer("strip"), pointer("step")
 	src, hop, col := pointer("src"), pointer("hop"), pointer("col")
 	k, strips := pointer("k"), pointer("strips")

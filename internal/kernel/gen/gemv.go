@@ -13,7 +13,8 @@ import (
 func gemv(rows int) {
 	name := fmt.Sprintf("gemv%dAVX2", rows)
 	function(name, "func(sums *float32, n int, a *float32, aK int, b *float32, bK int)",
-		fmt.Sprintf("%s adds the products of %d elements of a and rows of b, in order; strides in bytes, n%%16 == 0, n > 0.", name, rows))
+		fmt.Sprintf("%s adds the products of %d elements of a and rows of b, in order; strides in bytes, n%%16 == 0, n "+
+			"> 0.", name, rows))
 	sums, n, a, aK := pointer("sums"), pointer("n"), pointer("a"), pointer("aK")
 	b := tile{}.operand("b", "bK", rows)
 	x := each(rows, func(int) VecVirtual {

@@ -69,8 +69,10 @@ func (c quadCoder) saturate(y VecVirtual) {
 // quadConv multiplies rows of bytes by one or two panels of weights, run by run of contiguous bytes.
 func quadConv(rows, cols int, order Mem) {
 	name := fmt.Sprintf("quadConv%dx%dAVX512", rows, cols)
-	function(name, "func(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, dst *byte, to int, mask uint32, "+quadParameters+")",
-		fmt.Sprintf("%s stores first+a·b as bytes, for strips of %d rows, of the columns of the mask; strides in bytes; runs are pairs of an offset and quads > 0; strips, count > 0.", name, rows))
+	function(name, "func(strips int, a *byte, aRow int, runs *int64, count int, b *byte, bPanel int, first *int32, "+
+		"dst *byte, to int, mask uint32, "+quadParameters+")",
+		fmt.Sprintf("%s stores first+a·b as bytes, for strips of %d rows, of the columns of the mask; strides in bytes; "+
+			"runs are pairs of an offset and quads > 0; strips, count > 0.", name, rows))
 	t := tile{rows, cols, zmm, bytes}
 	strip, top, dst, count, runs, quads := pointer("strips"), pointer("a"), pointer("dst"), GP64(), GP64(), GP64()
 	a, b := t.operand("a", "aRow", rows), t.operand("b", "bPanel", cols/16)
@@ -151,7 +153,8 @@ func storeRows(y VecVirtual, rows, cols int, to strided, mask Register) {
 // quadRows requantizes sums that are in memory: two rows at once, of which the last may not be stored.
 func quadRows(order Mem) {
 	function("quadRowsAVX512", "func(rows int, sums *int32, dst *byte, to int, mask uint32, "+quadParameters+")",
-		"quadRowsAVX512 stores rows of 32 sums as bytes, of the columns of the mask; it reads an even number of rows; rows > 0.")
+		"quadRowsAVX512 stores rows of 32 sums as bytes, of the columns of the mask; it reads an even number of rows; "+
+			"rows > 0.")
 	rows, sums, dst, to, mask, c := pointer("rows"), pointer("sums"), pointer("dst"), pointer("to"), K(), newQuadCoder()
 	KMOVD(Load(Param("mask"), GP32()), mask)
 	parameters := func(name string) []VecVirtual {
@@ -185,8 +188,10 @@ func quadRows(order Mem) {
 // quadWindow interleaves the bytes of four taps of 64 channels, so that VPDPBUSD multiplies them by the weights of a
 // channel. Loads with a mask of bytes would take an instruction more.
 func quadWindow() {
-	function("quadWindowAVX512", "func(dst *byte, to int, x *byte, step, positions int, at *int64, quads int, w *byte, first *int32, blocks int, mask uint64, "+quadParameters+")",
-		"quadWindowAVX512 computes blocks of 64 channels, of the last one those of the mask, of positions that are to and step bytes apart; quads, positions, blocks > 0.")
+	function("quadWindowAVX512", "func(dst *byte, to int, x *byte, step, positions int, at *int64, quads int, w "+
+		"*byte, first *int32, blocks int, mask uint64, "+quadParameters+")",
+		"quadWindowAVX512 computes blocks of 64 channels, of the last one those of the mask, of positions that are to "+
+			"and step bytes apart; quads, positions, blocks > 0.")
 	dst, x, positions, c := pointer("dst"), pointer("x"), pointer("positions"), newQuadCoder()
 	channels, y, weights, init, blocks := GP64(), GP64(), GP64(), GP64(), GP64()
 	scale, bias, at, quads, off, lanes := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()

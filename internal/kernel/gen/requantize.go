@@ -71,7 +71,8 @@ func requantizePairs() {
 	t := tile{rows, 16, ymm, pairs}
 	constants := roundingTable()
 	function("requantizePairs4x16AVX2",
-		"func(strips, quads int, a *byte, aRow int, b *byte, first *int32, firstRow int, dst *byte, to int, scale, bias *float32, offset int32, lo, hi uint32)",
+		"func(strips, quads int, a *byte, aRow int, b *byte, first *int32, firstRow int, dst *byte, to int, scale, bias "+
+			"*float32, offset int32, lo, hi uint32)",
 		"requantizePairs4x16AVX2 stores first+a·b as bytes, for strips of 4 rows; strides in bytes, strips and quads > 0.")
 	strip, top, first, dst, quads, b := pointer("strips"), pointer("a"), pointer("first"), pointer("dst"), GP64(),
 		GP64()

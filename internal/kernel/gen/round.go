@@ -92,7 +92,8 @@ func (s searching) load(i int) VecVirtual {
 
 // roundSearch processes the columns of one register. Products are rounded before they are added, like in its twin.
 func roundSearch(w width) {
-	function("roundSearch"+w.name, "func(state, space, x *float32, stride int, weight *float32, rows int, fractions *float32, n, refits int, symmetric bool)",
+	function("roundSearch"+w.name, "func(state, space, x *float32, stride int, weight *float32, rows int, fractions "+
+		"*float32, n, refits int, symmetric bool)",
 		"roundSearch"+w.name+" finds the scales of one register of columns; stride in bytes, and rows, n and refits not 0.")
 	s := searching{w, pointer("state"), pointer("space"), w.new(), w.new(), w.new(), w.new()}
 	s.ranges()

@@ -100,7 +100,8 @@ func (v vectorRow) rows() int {
 func spmm(v vectorRow) {
 	name := fmt.Sprintf("spmm%d%s", v.vectors, v.width.name)
 	function(name, "func(sums *float32, index *byte, quads int, values *float32, x *float32, panel, add int)",
-		fmt.Sprintf("%s stores products of quads and %d columns of x, or adds them to sums; panel in bytes, quads > 0.", name, 8*v.vectors))
+		fmt.Sprintf("%s stores products of quads and %d columns of x, or adds them to sums; panel in bytes, quads > 0.",
+			name, 8*v.vectors))
 	sums, quads := pointer("sums"), pointer("quads")
 	q := quadPointers{index: pointer("index"), values: pointer("values")}
 	panels := []GPVirtual{pointer("x")}
@@ -119,7 +120,8 @@ func spmm(v vectorRow) {
 func spmmAt(v vectorRow) {
 	name := fmt.Sprintf("spmmAt%d%s", v.vectors, v.width.name)
 	function(name, "func(sums *float32, index *byte, quads int, values, x *float32, offsets *int32, add int)",
-		fmt.Sprintf("%s stores products of quads and %d columns of x, or adds them to sums; row k of x is at offsets[k] >= 0; quads > 0.", name, 8*v.vectors))
+		fmt.Sprintf("%s stores products of quads and %d columns of x, or adds them to sums; row k of x is at offsets[k] "+
+			">= 0; quads > 0.", name, 8*v.vectors))
 	sums, quads := pointer("sums"), pointer("quads")
 	q := quadPointers{index: pointer("index"), values: pointer("values")}
 	x, offsets := pointer("x"), pointer("offsets")

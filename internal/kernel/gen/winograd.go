@@ -106,7 +106,8 @@ func fourRows(first, stride string) []GPVirtual {
 func winogradOutput(w width) {
 	name := "winogradOutput" + w.name
 	function(name, "func(y *float32, line int, m *float32, step, channels, tiles int, first *float32)",
-		name+" transforms tiles > 0, plus first; strides in bytes; channels is the size of a pixel in bytes, whole registers.")
+		name+" transforms tiles > 0, plus first; strides in bytes; channels is the size of a pixel in bytes, whole "+
+			"registers.")
 	m, step, channels := pointer("m"), pointer("step"), pointer("channels")
 	upper := pointer("y")
 	lower := GP64()
