@@ -36,6 +36,8 @@ const manyConsumers = 32
 // node is a graph output.
 func LeafUses(v *ir.Value) []ir.Use {
 	var ls []ir.Use
+	// A stack of lists in place of recursion, whose depth would be that of the longest chain of nodes: a million are
+	// hundreds of megabytes of stack, and beyond 1 GB Go ends the process. The order is that of a recursion.
 	for rest := [][]ir.Use{v.Uses()}; len(rest) > 0; {
 		last := len(rest) - 1
 		if len(rest[last]) == 0 {
@@ -44,6 +46,7 @@ func LeafUses(v *ir.Value) []ir.Use {
 		}
 		u := rest[last][0]
 		rest[last] = rest[last][1:]
+		// Only the first input goes through: a constant that is the shape of a Reshape is not what the Reshape returns.
 		if u.Node == nil || u.Index > 0 || chain[u.Node.Op.Type] == nil || !ir.DefaultDomain(u.Node.Op.Domain) {
 			ls = append(ls, u)
 			continue

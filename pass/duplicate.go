@@ -27,6 +27,8 @@ func Duplicates(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value) (m
 	for i, v := range vs {
 		contents[i] = content{g: v.Graph(), spec: v.Const.Spec.String()}
 	}
+	// Samples first: weights of one shape nearly always differ in them, so that few are read as a whole. Digests, as
+	// comparisons in pairs take quadratic time.
 	for _, limit := range []int64{sampleBytes, math.MaxInt64} {
 		if err := extend(ctx, e, workers, vs, contents, limit); err != nil {
 			return nil, err
@@ -52,6 +54,7 @@ func extend(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value, conten
 	}
 	var several []int
 	for i, c := range contents {
+		// The digest of a tensor up to sampleBytes is that of all of it already.
 		if count[c] > 1 && (limit == sampleBytes || vs[i].Const.Bytes() > sampleBytes) {
 			several = append(several, i)
 		}

@@ -36,6 +36,7 @@ func fieldsOf(v reflect.Value) []*field {
 		case tags.get("flag") != "":
 			list = append(list, newField(v.Field(i), sf, tags))
 		case sf.Anonymous && sf.Type.Kind() == reflect.Struct:
+			// Defaults first: they are given by the names in the group, which names replaces.
 			group := fieldsOf(v.Field(i))
 			redefine(group, sf.Tag.Get("defaults"))
 			list = append(list, renamed(group, sf.Tag.Get("names"))...)
@@ -199,6 +200,8 @@ func (f *field) Set(text string) error {
 	if err := f.parse(text); err != nil {
 		return err
 	}
+	// The zero value stands for the default: set to zero, the option would silently be the default. Options for which
+	// zero has a meaning are pointers.
 	if !f.given() && f.def != "" && text != f.def && text != "" {
 		return fmt.Errorf("%q is not supported; omit the option for the default, %s", text, f.def)
 	}

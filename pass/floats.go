@@ -29,6 +29,7 @@ func NewFloats(r io.ReaderAt, dt ir.DType) *Floats { return &Floats{r: r, dt: dt
 
 // Read fills dst with the elements from first on. float64 is rounded to float32.
 func (f *Floats) Read(dst []float32, first int64) error {
+	// Without a copy: float32 is what dst holds.
 	if f.dt == ir.Float {
 		return ir.ReadFull(f.r, kernel.Bytes(dst), first*4)
 	}

@@ -12,6 +12,7 @@ type Form struct {
 
 // RuntimeBytes is the runtime memory of a part of a weight that is not Dense.
 func (f Form) RuntimeBytes(t *ir.Tensor) int64 {
+	// 0 is the zero value: the runtime stores the bytes of the file.
 	return t.Bytes() * max(1, f.Expands)
 }
 

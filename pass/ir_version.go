@@ -17,6 +17,7 @@ func raiseIR(m *ir.Model, was int64) (raised bool) {
 	if was >= constsWithoutInputs {
 		return false
 	}
+	// Callers that fed a weight could not feed its new form either; the ledger notes that they are no longer inputs.
 	m.Graph.Inputs = slices.DeleteFunc(m.Graph.Inputs, func(v *ir.Value) bool { return v.Const != nil })
 	return true
 }

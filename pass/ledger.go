@@ -41,9 +41,11 @@ func (l *Ledger) Changed(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r
 
 // Skip adds the row of an unchanged weight. For a weight that is not selected the reason is the selection.
 func (l *Ledger) Skip(v *ir.Value, consumers []*ir.Node, reason Reason) {
+	// The first reason stays: that of the method is more specific than the general one of complete.
 	if _, ok := l.seen[v]; ok {
 		return
 	}
+	// Patterns are about weights: a shape or a table of indices that they do not match keeps the reason that it is none.
 	if r := l.selected.Reason(v, consumers); !r.None() && IsWeight(v.Const) {
 		reason = r
 	}
@@ -90,9 +92,12 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 		r.Consumers = Labels(consumers)
 	}
 	r.Module = ModulePath(v, consumers)
+	// A weight that the user excluded is not among those to cover. One that only its values exclude is: otherwise a run
+	// that fails on a weight would report full coverage.
 	r.Counted = (IsWeight(before) || r.ofQuantized()) && !l.params[v] &&
 		(r.Status == Changed || l.unfit(v) || !l.selected.Excludes(v, consumers))
 	at, again := l.results[before] // an earlier change of this step, whose result r changes again
+	// Equal payloads may be one tensor under several names, each of which has a row.
 	again = again && r.Status == Changed && l.rows[at].Tensor == r.Tensor && l.rows[at].Scope == r.Scope
 	skipped, seen := l.seen[v] // the step changes a weight that it skipped at first
 	switch {
@@ -106,6 +111,8 @@ func (l *Ledger) add(v *ir.Value, before *ir.Tensor, consumers []*ir.Node, r Row
 		l.rows = append(l.rows, r)
 	}
 	l.seen[v] = at
+	// A later change of this tensor is a second change of the same weight, as quantizing one into which a normalization
+	// was folded. Of several parts none is the weight.
 	if r.Status == Changed && len(r.After) == 1 {
 		l.results[r.After[0].Tensor] = at
 	}

@@ -25,6 +25,7 @@ func modulePaths(v *ir.Value, consumers []*ir.Node) []string {
 		}
 	}
 	for _, n := range consumers {
+		// What the exporter recorded comes before what names suggest: torch.onnx calls weights val_53.
 		add(n.Module)
 	}
 	add(parameterModule(v.Name))
@@ -61,6 +62,7 @@ func scopeModule(name string) string {
 	levels := strings.Split(strings.TrimPrefix(name, "/"), "/")
 	var path []string
 	for _, level := range levels[:len(levels)-1] {
+		// latent/latent.0 is latent.0 and not latent.latent.0, the path in the state_dict.
 		if n := len(path); n > 0 && strings.HasPrefix(level, path[n-1]+".") {
 			path = path[:n-1]
 		}

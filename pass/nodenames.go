@@ -15,6 +15,7 @@ func nameNodes(g *ir.Graph) {
 	}
 	last := map[string]int{} // by stem, the last number tried
 	free := func(stem string) string {
+		// On from the last number of the stem: from 2 on for each node, a million nodes of one name took quadratic time.
 		for last[stem] = max(last[stem], 1); ; {
 			last[stem]++
 			if name := stem + "_" + strconv.Itoa(last[stem]); count[name] == 0 {
@@ -26,6 +27,7 @@ func nameNodes(g *ir.Graph) {
 	seen := map[string]bool{}
 	for n := range g.Nodes() {
 		if n.Name == "" {
+			// tract names an unnamed node by its first output, and then refuses the graph for the two equal names.
 			if len(n.Outputs) > 0 && n.Outputs[0] != nil && count[n.Outputs[0].Name] > 0 {
 				n.Name = free(n.Outputs[0].Name)
 			}

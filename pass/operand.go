@@ -31,6 +31,7 @@ func Trace(v *ir.Value) *Operand {
 		return nil
 	}
 	o := &Operand{Base: v, Shape: v.Const.Shape, Elem: v.Const.DType}
+	// From the constant on, as the effect of each operator depends on the shape before it.
 	for _, n := range slices.Backward(path) {
 		if o.Trouble = FromCaller(n); o.Trouble.None() {
 			chain[n.Op.Type](o, n)
@@ -87,6 +88,8 @@ func (o *Operand) transpose(n *ir.Node) {
 		}
 	}
 	switch {
+	// Only the transposes of a matrix are followed: Transposed is all that a consumer needs to read Base in its own
+	// order.
 	case len(perm) == len(o.Shape) && slices.IsSorted(perm):
 	case len(o.Shape) == 2 && slices.Equal(perm, []int64{1, 0}):
 		o.Shape = []int64{o.Shape[1], o.Shape[0]}
@@ -99,6 +102,7 @@ func (o *Operand) transpose(n *ir.Node) {
 // setShape sets a new shape of the same data.
 func (o *Operand) setShape(n *ir.Node, shape []int64) {
 	if o.Transposed {
+		// Its elements are not in the order of Base's bytes, which no shape expresses.
 		o.trouble(n, "reshaped transpose")
 		return
 	}
@@ -118,6 +122,7 @@ func (o *Operand) reshape(n *ir.Node) {
 	}
 	known, infer := int64(1), -1
 	for i, d := range want {
+		// Reshape: 0 copies the size of the input, unless allowzero is set.
 		if d == 0 && n.Int("allowzero", 0) == 0 && i < len(o.Shape) {
 			want[i] = o.Shape[i]
 		}
@@ -166,6 +171,7 @@ func (o *Operand) squeeze(n *ir.Node) {
 	for i, d := range o.Shape {
 		drop := slices.Contains(axes, int64(i)) || slices.Contains(axes, int64(i-len(o.Shape)))
 		if axes == nil {
+			// Squeeze without axes removes all of size 1.
 			drop = d == 1
 		}
 		if !drop {

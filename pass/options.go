@@ -171,6 +171,7 @@ func resolved(o Options) (Options, error) {
 	}
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)
+	// On a copy: a zero value of the caller's struct remains one that Preset and targets may set.
 	if err := fill(p.Elem()); err != nil {
 		return nil, err
 	}

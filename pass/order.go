@@ -9,6 +9,8 @@ import (
 func Warnings(steps []Options) []string {
 	var list []string
 	for i, s := range steps {
+		// Weights that were quantized for float32 products keep these products in float32 when the others become 16 bits;
+		// in the reverse order scales and products are of 16 bits from the start.
 		if !computesHalf(s) {
 			continue
 		}

@@ -27,8 +27,11 @@ func (s *Step) checkPatterns(o Options) (err error) {
 		}
 		for _, pattern := range p.Patterns() {
 			if known == nil {
+				// Of the source, too: patterns are given for all steps, and an earlier one may have renamed or removed what they
+				// match.
 				known = namesOf(s.Model, s.Env.Source)
 			}
+			// In a model without any names there is no name to misspell.
 			if err == nil && len(known.like(pattern)) > 0 && !known.matched(pattern) {
 				err = OptionErrorf("--%s: %q matches no tensor, node, module or operator; the nearest names are %s", f.Name,
 					pattern,
@@ -120,6 +123,8 @@ func Nearest(text string, names []string) []string {
 // 1980).
 func edits(text, name string) int {
 	row := make([]int, len(name)+1) // for the empty text, which is a part of any name
+	// One row of the table of edit distances, whose first row is 0 everywhere and whose minimum is taken over the last
+	// one: so the match may begin and end anywhere in name.
 	for i := range len(text) {
 		diagonal := row[0]
 		row[0] = i + 1

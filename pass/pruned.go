@@ -33,6 +33,7 @@ func recordPruned(m *ir.Model, rows []Row) error {
 	all := PrunedWeights(m)
 	before := len(all)
 	for _, r := range rows {
+		// Equal sizes: removed channels leave no zeros behind that a training would have to keep.
 		if r.Status == Changed && slices.ContainsFunc(r.Notes, isPruned) && len(r.After) == 1 &&
 			r.After[0].Elems() == r.Before.Elems() {
 			all[r.Tensor] = true

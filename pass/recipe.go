@@ -101,6 +101,7 @@ func setOption(m *Method, fs *flag.FlagSet, key string, value any) error {
 	if option == nil {
 		return fmt.Errorf("unknown option %q; options of the method are %s", key, names(fs))
 	}
+	// A recipe may come from elsewhere: it cannot name files that the run would overwrite.
 	if option.Value.(*field).apart {
 		return fmt.Errorf(
 			"option %q is not supported in recipes, which write no files but the outputs; use mcompress %s --%s", key, m.Command,

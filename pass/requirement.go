@@ -28,6 +28,8 @@ func (t *Target) Check(steps []Options) error {
 			continue
 		}
 		for _, need := range r.Requires() {
+			// Without a target, an option that the caller gave is itself a statement about the runtime; a method by default
+			// has to run in all of the default ones.
 			if lacking := t.lacks(need.Capability); lacking != "" && (t != nil || need.Option == "") {
 				return t.unsupported(cmp.Or(need.Option, o.Method().Name), lacking, need)
 			}

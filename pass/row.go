@@ -83,18 +83,21 @@ type Sharing struct {
 // then merges the change r and the change next that the same step made to its result, such as folding a normalization
 // into a weight and quantizing it.
 func (r Row) then(next Row) Row {
+	// Bound stays that of next, whose Of is the result of r: it was encoded from that.
 	next.Before, next.Counted = r.Before, r.Counted
 	next.SharedWith = cmp.Or(next.SharedWith, r.SharedWith)
 	if slices.ContainsFunc(next.Notes, isPruned) { // which counts what was pruned before, too
 		r.Notes = slices.DeleteFunc(slices.Clone(r.Notes), isPruned)
 	}
 	next.Notes = slices.Concat(r.Notes, next.Notes)
+	// Pruning in place does not change how an earlier change of the step stored the weight.
 	if next.Form == InPlace {
 		next.Form = r.Form
 	}
 	first, second := r.Restore, next.Restore
 	next.Restore = nil
 	if first != nil && second != nil {
+		// The last change is undone first.
 		next.Restore = func(parts []*ir.Tensor) *ir.Tensor { return first([]*ir.Tensor{second(parts)}) }
 	}
 	return next

@@ -45,7 +45,11 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		if err := s.run(ctx, o); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Method, err)
 		}
+		// finetune without labels has the source as its teacher, which is an error as long as the model is the source
+		// itself.
 		env.Changed = env.Changed || slices.ContainsFunc(s.Ledger.rows, func(r Row) bool { return r.Status == Changed })
+		// In the metadata, so that a training keeps these zeros, also in another run: other zeros are values like any
+		// other.
 		if err := recordPruned(m, s.Ledger.rows); err != nil {
 			return nil, err
 		}
@@ -64,6 +68,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		res.Steps = append(res.Steps, o)
 		ledgers = append(ledgers, s.Ledger.rows)
 		res.Trainings = append(res.Trainings, s.Ledger.trainings...)
+		// Numbers of changes are those of the run: configuration follows all steps in one sequence.
 		for _, l := range s.Ledger.layers {
 			l.Change += changes
 			res.Layers = append(res.Layers, l)
@@ -81,6 +86,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 	if err := env.Target.checkVersions(m); err != nil {
 		return nil, err
 	}
+	// After all steps, as it depends on the opset of the result and on the rows that raised it.
 	res.noteSlower(m, env.Target, steps)
 	for g := range m.Graphs() {
 		if err := order(g); err != nil {
@@ -93,6 +99,7 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 		opset.Declare(m)
 	}
 	for g := range m.Graphs() {
+		// Last, as Declare inserts Cast nodes.
 		nameNodes(g)
 	}
 	return res, nil
@@ -102,15 +109,18 @@ func Run(ctx context.Context, m *ir.Model, eval *ir.Eval, env Environment, steps
 // and notes that it was raised or lowered.
 func (r *Result) finish(m *ir.Model, was int64, env Environment) {
 	if env.KeepIR {
+		// Below IR 4 there are no initializers besides graph inputs, so that new ones are inputs, too.
 		listConsts(m)
 		return
 	}
+	// An unchanged model is written as it came.
 	if !r.Changed() {
 		return
 	}
 	if raiseIR(m, was) {
 		r.noteIR(IRRaised, was, m.IRVersion)
 	}
+	// Raised first: how far it can be lowered depends on what the rewritten model needs.
 	if have := m.IRVersion; env.Target.lowerIR(m) {
 		r.noteIR(IRLowered, have, m.IRVersion)
 	}
@@ -150,15 +160,19 @@ func (s *Step) run(ctx context.Context, o Options) (err error) {
 		}
 	}
 	defer ir.Guard(&err) // a panic of a method is an error with its name: a search goes on with other candidates
+	// Before the method reads a weight: a pattern with a typing error had no effect otherwise, and all weights were
+	// compressed.
 	if err := s.checkPatterns(o); err != nil {
 		return err
 	}
 	if err := o.Run(ctx, s); err != nil {
 		return err
 	}
+	// Hidden from the method, which adds no rows of them.
 	for _, v := range s.overridable {
 		s.Ledger.add(v, v.Default, Consumers(v), Row{Status: Skipped, Reason: Reason{Code: Overridable}})
 	}
+	// Of the constants from before the step: new ones, such as scales, are parts of the rows that have them.
 	return s.Ledger.complete(ctx, before)
 }
 

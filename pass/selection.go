@@ -119,6 +119,8 @@ func (g *Globs) Patterns() []string { return *g }
 
 // glob matches names as flat strings: a * also matches slashes, which separate nested modules in names.
 func glob(pattern, name string) bool {
+	// A search selects weights by their names, each compared with each node and weight: matching them as patterns was
+	// 1.6 % of the processor time of --auto on MiniLM.
 	if !strings.ContainsAny(pattern, `*?[{\`) {
 		return pattern == name
 	}

@@ -30,6 +30,7 @@ func (SharedOptions[T]) group() reflect.Type { return reflect.TypeFor[T]() }
 func sharedTags(options reflect.Type) map[string]reflect.StructTag {
 	var tags map[string]reflect.StructTag
 	for i := range options.NumField() {
+		// The field is blank and cannot be read; its type has all that is needed.
 		s, ok := reflect.Zero(options.Field(i).Type).Interface().(sharing)
 		if !ok {
 			continue

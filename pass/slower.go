@@ -70,6 +70,8 @@ func (r *Result) noteSlower(m *ir.Model, t *Target, steps []Options) {
 			continue
 		}
 		text := t.Slower(o)
+		// Measured slowdowns of the target come first, as they are of the method itself; these are about the model and its
+		// opset.
 		if text == "" && method == "static-int8" && t.onlyORT() && hasAttention(m) {
 			text = attentionSpeeds
 		}
@@ -103,6 +105,7 @@ func hasAttention(m *ir.Model) bool {
 
 // fromSoftmax reports whether a softmax computes v, possibly before QuantizeLinear and DequantizeLinear.
 func fromSoftmax(v *ir.Value) bool {
+	// DequantizeLinear, QuantizeLinear and Softmax, from v backwards.
 	for range 3 {
 		if v == nil || v.Producer() == nil {
 			return false

@@ -49,6 +49,7 @@ func ParseTarget(text string, cpus []Target) (*Target, error) {
 		case ok:
 			t.Runtimes, name = append(t.Runtimes, *r), r.Name
 		case at >= 0 && cpu >= 0 && cpu != at:
+			// The last one is any CPU, whose options are exact on all.
 			cpu = len(cpus) - 1
 		case at >= 0:
 			cpu = at
@@ -61,6 +62,7 @@ func ParseTarget(text string, cpus []Target) (*Target, error) {
 	}
 	t.Name = strings.Join(slices.Compact(names), ",")
 	if len(t.Runtimes) == 0 {
+		// A CPU alone limits no runtime: the default ones have to run the result.
 		t.Runtimes, t.cpuOnly = defaultRuntimes(), true
 	}
 	t.adopt(cpus, cpu)
@@ -91,6 +93,7 @@ func (t *Target) adopt(cpus []Target, cpu int) {
 	}
 	t.CPU = cpus[cpu].CPU
 	for _, c := range cpus[cpu].Choices {
+		// What a runtime requires holds whatever suits the CPU.
 		if !slices.ContainsFunc(t.Choices, c.sameOption) {
 			t.Choices = append(t.Choices, c)
 		}
@@ -112,6 +115,7 @@ func (t *Target) Apply(steps []Options) (*Target, error) {
 			if c.Method != s.Method().Name || !t.Can(c.Need) {
 				continue
 			}
+			// Two runtimes that need different options have no common form.
 			if o := slices.IndexFunc(t.Choices, c.conflicts); o >= 0 {
 				return nil, OptionErrorf("target %s: its runtimes require %s %s and %s of %s", t.Name, c.Option, c.Value,
 					t.Choices[o].Value, c.Method)
@@ -130,6 +134,7 @@ func (t *Target) Apply(steps []Options) (*Target, error) {
 // prefer sets an option of s to the value of c unless it is given, and sets c to the value in force.
 func prefer(s Options, c *Choice) error {
 	fs := flagsOf(s)
+	// The caller chose the same: it counts as the target's choice, and not as overridden.
 	if given(s, c.Option) && fs.Lookup(c.Option).Value.String() == c.Value {
 		return nil
 	}
@@ -171,6 +176,7 @@ func (t *Target) Can(c Capability) bool { return t.lacks(c) == "" }
 
 // lacks is the first runtime of t without capabilities; empty if there is none.
 func (t *Target) lacks(c Capability) string {
+	// The user's wish excludes operators before any runtime is asked.
 	if t != nil && t.StandardOps && c&microsoft != 0 {
 		return "--standard-ops"
 	}

@@ -99,6 +99,7 @@ func IsQuantizationParam(v *ir.Value) bool {
 			return true
 		}
 		w := Trace(u.Node.Input(in.Index))
+		// A scalar has no row that could include its scale.
 		return w == nil || len(w.Base.Const.Shape) == 0
 	})
 }

@@ -33,6 +33,7 @@ func ParseYAML(text []byte, doc any) error {
 	if !utf8.Valid(text) {
 		return errors.New("not UTF-8")
 	}
+	// The lexer alone, as the parser takes gigabytes for 100 KB of brackets: nesting is checked before it runs.
 	tokens := lexer.Tokenize(string(text))
 	if err := checkTokens(tokens); err != nil {
 		return err
@@ -64,6 +65,7 @@ func checkTokens(tokens token.Tokens) error {
 		case token.SequenceEndType, token.MappingEndType:
 			flow--
 		}
+		// Within brackets columns have no meaning, and flow counts the levels.
 		if flow <= 0 {
 			for len(columns) > 0 && columns[len(columns)-1] >= t.Position.Column {
 				columns = columns[:len(columns)-1]
