@@ -55,9 +55,12 @@ func (r *ActivationType) qparams(x calibrate.Range) (scale float32, zero int64, 
 		scale = float32((x.Max - x.Min) / float64(r.max-r.min))
 		zero = r.min
 		if scale > 0 {
+			// 0 is a level exactly, as padding needs it: the zero point is an integer, which shifts the range by up to half a
+			// step.
 			zero = min(max(r.min-int64(math.RoundToEven(x.Min/float64(scale))), r.min), r.max)
 		}
 	}
+	// An activation that is always 0, such as after a dead Relu, is exact at any scale.
 	if x.Min == 0 && x.Max == 0 {
 		return 1, zero, true
 	}

@@ -35,6 +35,7 @@ func (e *emitter) bias(l *quantizedLayer, k *biasEncoding) {
 	consumers, reason := pass.Consumers(base), weights.RemoveFromInputs(base)
 	corrected := k.correctedBias()
 	row := pass.Row{Form: pass.InPlace, Notes: pass.Notes(reason)}
+	// A corrected bias differs from the original on purpose: there is no error to report.
 	if k.means == nil {
 		row.Restore = k.dequantized
 	}
@@ -147,6 +148,7 @@ func (k *biasEncoding) bound(corrected *ir.Tensor) *pass.Bound {
 // quantizeBias turns the scales of weights into those of the bias, and quantizes it.
 func quantizeBias(name string, x, scales []float32, activation float32) ([]int32, error) {
 	for i := range scales {
+		// QLinearConv in ONNX: the bias has the scale of the products, x_scale * w_scale, and the zero point 0.
 		scales[i] *= activation
 	}
 	quantized := make([]int32, len(x))
@@ -195,6 +197,7 @@ func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedG
 			continue
 		}
 		a, err := observed(ctx, step, l)
+		// The weight itself, not only the bias at the scale of this input: such a node is no layer any more.
 		weight := err != nil
 		if !weight && !l.float {
 			scale, _, _ := s.Activations.qparams(known[f.scaleSource(n.Input(0)).Name].Range)

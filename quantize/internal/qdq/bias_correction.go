@@ -23,6 +23,7 @@ func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderA
 	}
 	each := outs / int(k.group)
 	for o := range outs {
+		// An output of a group reads the channels of its group only.
 		means := k.means[o/each*ins:][:ins]
 		sum := 0.0
 		for i, mean := range means {
@@ -30,6 +31,7 @@ func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderA
 			if turned {
 				at = i*outs + o
 			}
+			// The same mean at all places of the kernel: near the padding, where zeros are read, it is an approximation.
 			for t := range taps {
 				sum += float64((float64(now[at+t]) - float64(was[at+t])) * mean)
 			}

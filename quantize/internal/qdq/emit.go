@@ -27,6 +27,8 @@ type emitter struct {
 func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]calibrate.Summary) error {
 	e := &emitter{Quantizer: s, quantizedGraph: f, g: step.Model.Graph, known: known, scaleSources: map[*ir.Value]string{},
 		weights: map[*ir.Value]*ir.Value{}, stored: map[*ir.Value]*rewrite.PerChannel{}, biases: map[*ir.Value]bool{}}
+	// Everything that depends on consumers and producers is read before the first node is inserted, as inserted nodes
+	// would be among them.
 	values := f.quantizedValues()
 	for _, v := range values {
 		e.scaleSources[v] = f.scaleSource(v).Name
@@ -46,6 +48,7 @@ func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]ca
 		if e.separatesBias(l.node) {
 			separate = append(separate, l.node)
 		}
+		// While inputs are still the values that were observed: their names find scales and means.
 		e.layer(l, e.scaleOf(l.node.Input(0)), e.known[l.node.Input(0).Name].Means)
 	}
 	for _, change := range changes {
@@ -54,6 +57,7 @@ func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]ca
 	for _, n := range separate {
 		e.separateBias(n)
 	}
+	// Last, as it looks for the inserted nodes.
 	e.shield()
 	return nil
 }
@@ -118,11 +122,13 @@ func (e *emitter) value(v *ir.Value) func() {
 			consumers = append(consumers, u)
 		}
 	}
+	// v is the output of a fused activation.
 	if maker != nil && v.Producer() != maker {
 		return func() { e.replaceActivation(v.Producer(), in) }
 	}
 	return func() {
 		d, q := e.pair(v, in)
+		// Float consumers read the value before rounding.
 		if exact {
 			for _, u := range consumers {
 				u.Node.SetInput(u.Index, d.Outputs[0])
@@ -166,6 +172,7 @@ func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 	n.SetInput(1, e.weight(l))
 	old.Drop()
 	if n.Op.Is("Gemm") {
+		// Quantized weights of products are stored in the orientation of the product.
 		n.RemoveAttr("transB")
 	}
 	if l.bias == nil {
@@ -178,6 +185,7 @@ func (e *emitter) layer(l *quantizedLayer, scale float32, means []float64) {
 	if !e.NoBiasCorrection {
 		b.means = means
 	}
+	// A float bias that is not corrected stays as it is, with its row as a bias.
 	if !b.float || b.means != nil {
 		e.bias(l, b)
 	}

@@ -29,6 +29,8 @@ func (s *Quantizer) layersOf(step *pass.Step) map[*ir.Node]*quantizedLayer {
 			found[n] = l
 		}
 	}
+	// Removed afterwards: whether a weight is refused depends on all layers that read it, and the order of a map must
+	// not.
 	var refused []*ir.Node
 	for n, l := range found {
 		if s.refuses(step, l, found) {
@@ -63,6 +65,8 @@ func (s *Quantizer) convolution(n *ir.Node) *quantizedLayer {
 		n.Input(0).Const != nil {
 		return nil
 	}
+	// With float activations a convolution still has a quantized weight, and its bias is corrected. Products are left
+	// to weight-int8 then.
 	l := &quantizedLayer{node: n, weight: o.Base, float: s.floatNodes[n]}
 	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: o.Base.Const, Shape: o.Shape, Spec: s.weightSpec(), Axis: 0}
 	return s.withScales(l)
@@ -71,6 +75,7 @@ func (s *Quantizer) convolution(n *ir.Node) *quantizedLayer {
 func (s *Quantizer) matrixLayer(st *weights.Consumer) *quantizedLayer {
 	n := st.Node
 	l := &quantizedLayer{node: n, weight: pass.Trace(n.Input(st.Use.Index)).Base, consumer: st}
+	// A quantized bias is added to the sums of products, whose scale factors would change.
 	if n.Op.Is("Gemm") && (n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1) {
 		return nil
 	}
@@ -129,6 +134,7 @@ func (s *Quantizer) refuses(step *pass.Step, l *quantizedLayer, all map[*ir.Node
 	// For CPUs without VNNI ONNX Runtime converts int8 weights to uint8, and fails if they have several consumers.
 	l.encoding.Spec.Unsigned = l.encoding.Spec.Unsigned || len(leaves) > 1
 	for _, u := range leaves {
+		// The weight is stored once, in the form of the integer kernels: any other reader would need the floats as well.
 		o := all[u.Node]
 		if o == nil || o.weight != w || u.Index != 1 || !o.sameEncoding(l) {
 			return true

@@ -31,6 +31,8 @@ func newQuantizedGraph(s *pass.Step, layers map[*ir.Node]*quantizedLayer, left m
 			glue = append(glue, n)
 		}
 	}
+	// Removing a node may disconnect its neighbours. As nodes are only removed, what remains is the largest set, in
+	// whatever order.
 	for again := true; again; {
 		again = false
 		for _, n := range glue {
@@ -61,6 +63,7 @@ func (f *quantizedGraph) reads(n *ir.Node) []*ir.Value {
 // makes are the quantized outputs of n. MatMul and Gemm return floats without a quantized consumer.
 func (f *quantizedGraph) makes(n *ir.Node) []*ir.Value {
 	ends := f.outputs(n)
+	// Conv has integer outputs in any case, as QLinearConv has no float ones.
 	if l := f.layers[n]; l != nil && l.consumer != nil && !f.readQuantized(ends[0]) {
 		return nil
 	}
@@ -80,6 +83,7 @@ func (f *quantizedGraph) fusedActivation(n *ir.Node) *ir.Node {
 	if !f.fusesActivations || len(n.Outputs) != 1 || len(n.Outputs[0].Uses()) != 1 {
 		return nil
 	}
+	// Its output has the scale of its input, whose range reaches below 0.
 	if f.layers[n] == nil && keepsScale(n) {
 		return nil
 	}
@@ -176,6 +180,7 @@ func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
 		if n == nil || f.layers[n] != nil || !keepsScale(n) {
 			return v
 		}
+		// Of several inputs with one scale the first one's.
 		v = activationsOf(n)[0]
 	}
 }

@@ -48,6 +48,7 @@ func (s *Quantizer) Run(ctx context.Context, step *pass.Step) error {
 	}
 	s.buffers, s.floatNodes, s.minSQNR = spec.NewBufferPool(), map[*ir.Node]bool{}, 0
 	s.unfit = map[*ir.Node]bool{}
+	// First: a normalization has no integer kernel, so that one between two layers would make them exchange floats.
 	unfolded, err := batchnorm.Fold(ctx, step)
 	if err != nil {
 		return err
@@ -57,12 +58,15 @@ func (s *Quantizer) Run(ctx context.Context, step *pass.Step) error {
 			step.Ledger.Skip(v, pass.Consumers(v), u.Reason)
 		}
 	}
+	// Listed before nodes are quantized, which adds scales and float biases: these are no weights to store.
 	rest := pass.Weights(step.Model)
 	if err := s.quantizeNodes(ctx, step); err != nil {
 		return err
 	}
 	rest = slices.DeleteFunc(rest, func(v *ir.Value) bool { return v.Removed() || v.Const == nil })
 	dense := s.Spec // of weights that no integer kernel reads
+	// OpenVINO computes recurrent layers with zero points wrongly next to quantized activations: -0.1 dB for
+	// byte_bidi_lstm.
 	if !step.Env.Target.Can(pass.ShiftedRecurrent) {
 		dense.Unsigned, dense.Symmetric = false, true
 	}
@@ -81,6 +85,7 @@ func (s *Quantizer) quantizeNodes(ctx context.Context, step *pass.Step) error {
 	} else if err != nil {
 		return err
 	}
+	// Before values are chosen, as a merged Add is no operator of its own any more.
 	s.mergeBiases(step)
 	f, known, err := s.calibrate(ctx, step)
 	if s.reference != nil {
@@ -122,7 +127,11 @@ func (s *Quantizer) calibrate(ctx context.Context,
 	step *pass.Step) (*quantizedGraph, map[string]calibrate.Summary, error) {
 	known := map[string]calibrate.Summary{}
 	for {
+		// Each round keeps more nodes in float than the one before, so that there is an end; then the graph is built
+		// anew, as their neighbours may have lost what connected them. Only a range with a free zero point can end at 0,
+		// as Relu does.
 		f := newQuantizedGraph(step, s.layersOf(step), s.floatNodes, !s.Activations.Symmetric)
+		// Ranges of earlier rounds hold, as the model that is observed is the float one: a round observes what is new.
 		var missing []string
 		for _, v := range f.observed() {
 			if _, ok := known[v.Name]; !ok {
@@ -138,6 +147,8 @@ func (s *Quantizer) calibrate(ctx context.Context,
 		if s.keepFloat(step, f, reasons) {
 			continue
 		}
+		// After ranges, as the scale of a bias is that of the activation times that of the weight; before the
+		// measurement of outputs, which is the most expensive check.
 		if again, err := s.precheck(ctx, step, f, known); err != nil {
 			return nil, nil, err
 		} else if again {
@@ -173,6 +184,7 @@ func (s *Quantizer) measureRanges(ctx context.Context, step *pass.Step, names []
 		return nil, err
 	}
 	for _, name := range names {
+		// The number of steps is a parameter: entropy ranges depend on it.
 		r, reason := o.Range(name, int(s.Activations.max-s.Activations.min))
 		if reason != "" {
 			reasons[name] = pass.Reason{Code: reason, Detail: name}
@@ -192,6 +204,9 @@ func (s *Quantizer) findCoarse(f *quantizedGraph, known map[string]calibrate.Sum
 			continue
 		}
 		scale, _, normal := s.Activations.qparams(k.Range)
+		// Rounding errors are uniform within a scale, with the variance scale²/12. The variance of the activation, not
+		// its power: around the means of channels it predicts the effect on outputs (rank correlations of 0.71 to 0.82
+		// on three detectors, by power 0.40 to 0.60).
 		db := 10 * math.Log10(k.Variance/(float64(scale)*float64(scale)/12))
 		switch {
 		case !normal:
@@ -208,6 +223,7 @@ func (s *Quantizer) loadRanges(names []string, known map[string]calibrate.Summar
 	if err != nil {
 		return err
 	}
+	// The threshold of the run that saved them, so that the same values are kept in float.
 	s.minSQNR = file.SQNR
 	for _, name := range names {
 		v, ok := file.Values[name]

@@ -28,6 +28,7 @@ func (s *Quantizer) sensitivityHolds(ctx context.Context, step *pass.Step, f *qu
 		i+1 == len(sqnrThresholds) {
 		return true, nil
 	}
+	// Once for all rounds: outputs of the float model do not depend on the thresholds.
 	if s.reference == nil {
 		if s.reference, err = s.newReference(ctx, step, f); err != nil {
 			return false, err
@@ -80,6 +81,7 @@ func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGr
 	known map[string]calibrate.Summary) (float64, error) {
 	coded := map[string]calibrate.Range{}
 	for _, v := range f.quantizedValues() {
+		// Other values are copies of rounded ones, on the same levels already.
 		if f.scaleSource(v) == v {
 			coded[v.Name] = known[v.Name].Range
 		}
@@ -90,6 +92,8 @@ func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGr
 			return nil
 		}
 		x := ir.View[float32](a)
+		// In place, so that nodes after it compute with rounded values; before the comparison, as an output may be
+		// quantized itself.
 		if r, ok := coded[name]; ok {
 			s.Activations.fakeQuantize(x, r)
 		}

@@ -39,6 +39,8 @@ func (o *BlockOptions) applyAWQ(ctx context.Context, step *pass.Step) error {
 			costs[i] += l.Inputs * l.Outputs
 		}
 	}
+	// All factors before any is applied: the activations are those of the source, so that inputs are independent and
+	// several processes may divide them.
 	err = ir.Each(step.Env.Journal, costs, func(i int, mine bool) (err error) {
 		p := f.Products[i]
 		factors[i], err = s.factors(ctx, p, seen[p.X.Name], o, mine)
@@ -88,6 +90,7 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step,
 			s.Ledger.Note(name, pass.Reason{Code: pass.Inputs, Detail: name + " has NaN or infinities"})
 		}
 		if useless[name] {
+			// Rows of samples before the bad one are no statistics either.
 			seen[name] = nil
 			return nil
 		}
@@ -130,6 +133,7 @@ func (s *gptqRun) search(ctx context.Context, p *smoothing.Products, x []float32
 		}
 		ws = append(ws, solve.Matrix{W: w, N: int(l.Outputs)})
 	}
+	// Errors are those of the blocks that will be stored, with the same feedback.
 	spec := o.layout(k, 1, int64(o.size()), false).Spec
 	spec.Feedback = weights.HasMean(p.X)
 	by := solve.AWQ(s.pool, x, int(k), ws, spec)

@@ -29,6 +29,7 @@ const readAtOnce = 256 << 10
 // read is n columns from col on, K×n, until the next call.
 func (c *columns) read(ctx context.Context, col, n int) ([]float32, error) {
 	c.w = slices.Grow(c.w[:0], c.k*n)[:c.k*n]
+	// A row of the given columns at a time; whole columns of a transposed matrix, and all columns, are contiguous.
 	run, from, stride := n, col, c.matrix.n
 	switch {
 	case c.transposed:

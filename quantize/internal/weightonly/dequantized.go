@@ -34,6 +34,7 @@ func (d *dequantizedConstant) ReadAt(p []byte, off int64) (int, error) {
 	size := int64(length) * d.weight.Const.DType.Bits() / 8 // of a line
 	step := max(1, dequantizedAtOnce/length)
 	if !d.transposed {
+		// Whole blocks, as one scale is loaded for a block of rows.
 		step = (step + d.spec.Block - 1) / d.spec.Block * d.spec.Block
 	}
 	end := off + int64(len(p))

@@ -31,6 +31,7 @@ func (w *Quantizer) emit(step *pass.Step, g []*plan) rewrite.Stored {
 			rewriteConsumers(r, p, st)
 			continue
 		}
+		// Equal weights share the folded one, too.
 		if dense == nil {
 			dense = r.CastMul(st)
 		}

