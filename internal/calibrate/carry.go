@@ -34,6 +34,7 @@ func (c *carried) next(ctx context.Context, b *dataset.Batch) error {
 	if c == nil {
 		return nil
 	}
+	// One run late, as only a sample that goes on needs the outputs of its last run.
 	if !c.state.Starts(b) {
 		out, err := c.session.Run(ctx, c.before, c.state.Fetch(nil))
 		if err != nil {

@@ -28,6 +28,7 @@ func outside(counts []int64, cut int64, from, step int) int {
 func (h *histogram) leastError(steps int) Range {
 	m := newPowerSums(h)
 	r := h.within(Range{math.Inf(-1), math.Inf(1)})
+	// The best limit at one end depends on the other one, as they share the step.
 	for range 2 {
 		r.Max = h.search(r.Max, func(x float64) float64 { return m.error(Range{r.Min, x}, steps) })
 		r.Min = h.search(r.Min, func(x float64) float64 { return m.error(Range{x, r.Max}, steps) })
@@ -83,5 +84,6 @@ func (m *powerSums) error(r Range, steps int) float64 {
 	cut := func(from, to int, x float64) float64 {
 		return m.x2[to] - m.x2[from] - float64(2*x*(m.x1[to]-m.x1[from])) + float64(x*x*(m.n[to]-m.n[from]))
 	}
+	// step²/12 is the variance of rounding to steps. Differences of prefix sums may be below 0 by rounding.
 	return float64(step*step/12*max(0, rounded)) + max(0, cut(0, lo, r.Min)) + max(0, cut(hi, end, r.Max))
 }

@@ -107,6 +107,7 @@ func (d *Data) run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch,
 		return err
 	}
 	return s.Watch(ctx, b.Inputs, names, func(name string, a *ir.Array) error {
+		// NaN alone: infinities are passed on to observers, which have no range for such values and say so.
 		if !d.Lenient && largest(a) > infinity {
 			return fmt.Errorf("value %q: the model computes NaN", name)
 		}
@@ -194,6 +195,7 @@ func (d *Data) order(set *dataset.Set) dataset.Order {
 	}
 	var index []int
 	for i := range max(1, most) {
+		// Spread evenly, as data is often sorted by class.
 		first := i * all / max(1, most) * size
 		for k := range size {
 			index = append(index, first+k)

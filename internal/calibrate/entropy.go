@@ -7,14 +7,17 @@ import "math"
 // by magnitude, in half as many levels.
 func (h *histogram) leastDivergence(steps int) Range {
 	levels := (steps + 1) / 2
+	// Values of one sign have all levels on their side.
 	if h.low == 0 || h.top == 0 {
 		levels = steps + 1
 	}
+	// 16-bit types have more levels than there are bins; a level needs several bins for its distribution to show.
 	levels = min(levels, half/4)
 	p := make([]float64, half)
 	for i := range p {
 		p[i] = float64(h.counts[half+i] + h.counts[half-1-i])
 	}
+	// The bins next to zero have most values after a Relu, which no range changes.
 	p[0] = p[1] // zero is a quantization level for any range
 	last := half
 	for last > levels && p[last-1] == 0 {

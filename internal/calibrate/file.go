@@ -53,6 +53,7 @@ func Load(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: format version %d; supported: %d", path, f.Version, version)
 	}
 	for name, s := range f.Values {
+		// Zero points of such ranges would be outside of the quantized data type.
 		if s.Min > 0 || s.Max < 0 {
 			return nil, fmt.Errorf("%s: value %q: the range %v to %v does not contain zero", path, name, s.Min, s.Max)
 		}

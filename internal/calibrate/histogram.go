@@ -50,6 +50,7 @@ func (h *histogram) widen(most float64) {
 	}
 	if h.width == 0 {
 		_, e := math.Frexp(most)
+		// A power of two for any first value: widths that are doubled later are the same whatever value came first.
 		h.width = math.Ldexp(1, max(e-11, -126)) // most is below half·width
 	}
 	for most >= half*h.width {

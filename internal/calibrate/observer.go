@@ -101,6 +101,7 @@ func (s *statistics) add(a *ir.Array, counts bool) {
 		return
 	}
 	lo, hi := kernel.MinMax(x)
+	// One run counts once, however many elements it has.
 	s.average(Range{min(0, float64(lo)), max(0, float64(hi))})
 	if counts {
 		s.histogram.add(x)

@@ -20,6 +20,7 @@ func unpadded(g *ir.Graph, in map[string]*ir.Array) map[string]*ir.Array {
 		}
 		name, size := axisName(mask, 1), a.Shape[1]
 		to := lastPosition(a)
+		// Nothing to cut, or nothing left; fixed axes cannot be cut.
 		if name == "" || to == 0 || to == size {
 			continue
 		}

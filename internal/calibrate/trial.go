@@ -50,6 +50,7 @@ func (d *Data) Try(ctx context.Context, s *pass.Step, m *ir.Model, names []strin
 // Run runs all samples and calls visit for the named values as they are computed.
 func (t *Trial) Run(ctx context.Context, visit Visit) error {
 	for _, b := range t.batches {
+		// An input may be a value that visits quantize in place.
 		own := &dataset.Batch{Inputs: maps.Clone(b.Inputs)}
 		for name, a := range own.Inputs {
 			own.Inputs[name] = a.Clone() // visit may change it

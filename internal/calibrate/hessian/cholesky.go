@@ -34,6 +34,8 @@ func (h *Hessian) factorBlock(ctx context.Context, at, n int) error {
 	if err := h.factorBlock(ctx, at, half); err != nil {
 		return err
 	}
+	// In this order: the rows right of the first half need its factor, the Schur complement needs these rows, and the
+	// factor of the second half the complement.
 	h.solve(ctx, at, half, middle, end)
 	for i := middle; i < end && ctx.Err() == nil; i += stripe {
 		h.subtract(at, half, i, min(i+stripe, end), i, end)
@@ -60,6 +62,7 @@ func (h *Hessian) solve(ctx context.Context, at, n, from, to int) {
 	}
 	half := halfOf(n)
 	h.solve(ctx, at, half, from, to)
+	// A stripe at a time bounds the scratch memory of a product, and how long an interruption waits.
 	for i := at + half; i < at+n && ctx.Err() == nil; i += stripe {
 		h.subtract(at, half, i, min(i+stripe, at+n), from, to)
 	}
@@ -92,6 +95,7 @@ func (h *Hessian) factorLeaf(at, n int) bool {
 		}
 		for k := i + 1; k < n; k++ {
 			for j := k; j < n; j++ {
+				// The conversion keeps compilers from fusing both operations, which would round otherwise on other processors.
 				r[k][j] -= float64(r[i][k] * r[i][j])
 			}
 		}
@@ -114,6 +118,7 @@ func (h *Hessian) solveLeaf(at, n, from, to int) {
 			row, diagonal := h.sum[(at+i)*h.K+col:][:cols], h.sum[(at+i)*h.K+at+i]
 			kernel.GemvFloat(row, h.sum[at*h.K+at+i:], h.K, h.sum[at*h.K+col:], h.K, i)
 			for j := range row {
+				// What is above is R already; these rows are still of -H, to which the products were added.
 				row[j] /= -diagonal
 			}
 		}

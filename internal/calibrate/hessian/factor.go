@@ -39,6 +39,7 @@ func (h *Hessian) Factor(ctx context.Context, o Options) (*Factor, error) {
 	f := &Factor{K: h.K, Order: h.order(o)}
 	mean := h.mean()
 	h.rows = nil // up to a sixteenth of a large Hessian
+	// From here on sum holds -H: what the factorization subtracts is added, which is what kernels do.
 	h.permute(f.Order)
 	for i := range h.K {
 		h.sum[i*h.K+i] -= float32(o.Damp * mean)
@@ -49,6 +50,7 @@ func (h *Hessian) Factor(ctx context.Context, o Options) (*Factor, error) {
 	if err := h.cholesky(ctx); err != nil {
 		return nil, err
 	}
+	// The Factor takes the memory of the Hessian: 4·K² bytes instead of twice as much.
 	f.divide(h.pool, h.sum)
 	if slices.ContainsFunc(f.Loss, func(d float64) bool { return math.IsNaN(d) || math.IsInf(d, 0) }) {
 		return nil, ErrSingular
@@ -78,6 +80,7 @@ func (h *Hessian) order(o Options) []int {
 		worth[i] = h.At(i, i)
 	}
 	ascending := func(a, b int) int { return cmp.Or(cmp.Compare(worth[a], worth[b]), cmp.Compare(b, a)) }
+	// Blocks stay together, as they share scales, which are chosen when the first of their rows is reached.
 	block := make([]float64, (h.K+o.Block-1)/o.Block)
 	for i := range worth {
 		block[i/o.Block] += worth[i]
@@ -109,6 +112,7 @@ func (h *Hessian) permute(order []int) {
 		}
 		copy(first, h.row(i))
 		to := i
+		// A cycle at a time, with one row of scratch memory in place of a second matrix.
 		for ; order[to] != i; to = order[to] {
 			copy(h.row(to), h.row(order[to]))
 			moved[to] = true

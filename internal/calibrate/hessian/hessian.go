@@ -47,6 +47,7 @@ func (h *Hessian) Add(x []float32) {
 	}
 	h.count(x)
 	for len(x) > 0 {
+		// Always the same number of rows in a product, so that sums are rounded alike however samples are divided.
 		n := min(len(x), samplesAtOnce*h.K-len(h.rows))
 		h.rows = append(h.rows, x[:n]...)
 		if x = x[n:]; len(h.rows) == samplesAtOnce*h.K {
@@ -66,6 +67,7 @@ func (h *Hessian) count(x []float32) {
 		squares[i] = square
 	})
 	h.n += len(squares)
+	// In the order of rows: the sum must not depend on the workers.
 	for _, square := range squares {
 		h.fourth += float64(square * square)
 	}

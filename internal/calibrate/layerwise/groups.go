@@ -33,6 +33,7 @@ func (w *Walk) Each(ctx context.Context, g Groups, compress func(i int) error) e
 	}
 	return ir.Each(j, g.Costs, func(i int, mine bool) error {
 		return ir.Run(ctx, j, g.Step.Unit(fmt.Sprintf("%s %d", g.Name, i)), mine, func() error {
+			// Whoever computes this group runs the model in the parts of one that computes all of them.
 			w.stops = g.Inputs[:i]
 			return compress(i)
 		})

@@ -24,6 +24,7 @@ func Keep(ctx context.Context, eval *ir.Eval, name string, data ...[]byte) ([]*i
 	}
 	ts := r.Derive()
 	for i, t := range ts {
+		// Which computes the recipe, into memory or a temporary file: data itself need not stay.
 		at, err := eval.Open(ctx, t)
 		if err != nil {
 			return nil, err

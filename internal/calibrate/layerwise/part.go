@@ -29,6 +29,7 @@ func (w *Walk) part(end int, v *ir.Value, computed []*ir.Value) *part {
 	for _, n := range w.order[w.next:end] {
 		p.node(n)
 		for _, o := range n.Outputs {
+			// What only nodes of the part read is not kept.
 			if o != nil && (w.read[o] >= end || o == v) {
 				p.exits = append(p.exits, o)
 				p.Graph.AddOutput(p.copies[o])
@@ -98,6 +99,8 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	if c := p.copies[v]; c != nil {
 		return c
 	}
+	// Copied into each part that reads it, and computed there from the weights as they are now: computed once before
+	// all parts, views held the weight from before its replacement, and later layers were fitted to it.
 	if read && p.walk.computed(v) {
 		p.node(v.Producer())
 		return p.copies[v]

@@ -29,6 +29,7 @@ type stored struct {
 func newStore(eval *ir.Eval, weights int64) *store {
 	s := &store{eval: eval, free: inMemory, gaps: map[int64][]int64{}}
 	if weights > 0 {
+		// A quarter of a limit of memory: weights and the run of a part need the rest.
 		s.free = min(s.free, weights/4)
 	}
 	return s
@@ -37,6 +38,7 @@ func newStore(eval *ir.Eval, weights int64) *store {
 // put stores a, which must not be changed afterwards.
 func (s *store) put(a *ir.Array) (stored, error) {
 	n := int64(len(a.Data))
+	// Other kinds, sequences and texts, have no bytes of a known size in a file.
 	if a.Kind == ir.Dense && n > s.free {
 		return s.spill(a, n)
 	}

@@ -228,6 +228,7 @@ func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
 	if end <= w.next && len(computed) == 0 {
 		return nil
 	}
+	// Where only constant expressions are missing, the part has no nodes of the order.
 	end = max(end, w.next)
 	p := w.part(end, v, computed)
 	w.next = end

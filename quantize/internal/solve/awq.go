@@ -28,6 +28,7 @@ func AWQ(p gemm.Pool, x []float32, k int, ws []Matrix, g Spec) []float64 {
 		for _, w := range ws {
 			sum += w.scaledLoss(p, x, f, g)
 		}
+		// Strictly less: of equal errors the smallest exponent, so that nothing is scaled without gain.
 		if sum < least {
 			best, least = f, sum
 		}
@@ -82,6 +83,7 @@ func (m Matrix) scaledLoss(p gemm.Pool, x []float32, f []float64, g Spec) float6
 	c := newQuantized(k, m.N, g)
 	MSE(c, scaled)
 	for i, w := range m.W {
+		// Divided again, as the inputs are: the product with the unscaled x is the error of the outputs.
 		errors[i] = w - c.Weight(i/m.N, i%m.N)/float32(f[i/m.N])
 	}
 	s := gemm.Shape{M: len(x) / k, N: m.N, K: k}

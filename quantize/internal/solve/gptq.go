@@ -33,6 +33,8 @@ type sweep struct {
 }
 
 func (s *sweep) run() {
+	// From the last row to the first: R is upper triangular, so that the error of a row reaches only rows before it.
+	// The usual order needs the inverse of H, which is never computed here.
 	for end := s.Factor.K; end > 0; {
 		from := s.start(end)
 		s.block(from, end)
@@ -53,7 +55,11 @@ func (s *sweep) start(end int) int {
 func (s *sweep) block(first, end int) {
 	s.Load(s.u, first, end)
 	s.clear(first, end)
+	// Scales fit the values with the feedback of all blocks that were solved before, and without that of their own
+	// block, whose errors follow from the scales. Rows count by what their error adds to the outputs.
 	s.fit(s.Order[end-1]/s.Spec.Block, s.u, s.Loss[first:end])
+	// Lazily: the errors of a batch of rows reach the rows before it by one product of matrices, and only those
+	// within the batch row by row.
 	for to := end; to > first; {
 		from := max(first, to-hessian.Lazy)
 		u := s.u[(from-first)*wide:]

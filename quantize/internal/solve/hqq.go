@@ -55,6 +55,7 @@ func (t *tile) halfQuadratic() {
 		inverse[j] = 1 / s
 	}
 	t.settle(&zero, &inverse)
+	// Kept only where its squared error is lower than that of the search, for the zero points rounded to integers.
 	t.try(t.x, t.base, zero, &t.best)
 	t.narrow()
 	t.shifts()
@@ -65,6 +66,7 @@ func (t *tile) settle(zero, inverse *columns) {
 	lambda := float32(1. / hqqPenalty)
 	for range hqqSteps {
 		was := *zero
+		// Errors beyond the threshold are outliers: they are left out of the mean that moves the zero point.
 		kernel.ShrinkBlock(zero, t.x, inverse, t.spec.Lo, t.spec.Hi, lambda)
 		moved := float32(0)
 		for j, z := range zero {

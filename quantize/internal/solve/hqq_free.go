@@ -22,6 +22,7 @@ func (t *tile) free() {
 		t.rescale()
 	}
 	t.center(&point)
+	// Before values are rounded with them: an error of a stored zero point would shift all values of the block.
 	t.narrowPoints(&point)
 	t.move(&point)
 	t.quantize(t.moved)

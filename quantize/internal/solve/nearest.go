@@ -131,6 +131,7 @@ func (t *tile) search() {
 		if t.lo[j] == 0 && t.hi[j] == 0 {
 			t.base[j] = 1
 		}
+		// Below any score: the first scales that are tried replace these.
 		t.scale[j], t.zero[j], t.best[j] = t.base[j], middle, -1
 	}
 	t.searchBlock(t.x, &t.base, &t.mid, &t.best, t.spec)
@@ -210,11 +211,15 @@ func (t *tile) balance(x []float32) {
 	if t.Feedback.carry == nil {
 		t.Feedback.carry = make([]columns, (t.N+kernel.BlockCols-1)/kernel.BlockCols)
 	}
+	// The error goes on from block to block of a column, and from part to part of the weight: begun anew, bytes would
+	// depend on the size of the parts.
 	carry := &t.Feedback.carry[t.col/kernel.BlockCols]
 	dst, stride := t.destination()
 	for i := 0; i < t.rows; i += balanced {
 		rows, before := x[i*kernel.BlockCols:min(i+balanced, t.rows)*kernel.BlockCols], *carry
 		kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Spec.levels())
+		// The rows below a run take up its error; below the last one there are none, so that its own error counts from
+		// the start.
 		if t.row+i+balanced >= t.K+t.Feedback.Below {
 			for j, b := range before {
 				carry[j] += b

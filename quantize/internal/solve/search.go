@@ -34,6 +34,7 @@ func (g Spec) best(scale []float32, zero []int32, u []float32, weight []float32,
 	kernel.RoundSearch(&r, u, wide, weight, space)
 	for j := range min(len(scale), kernel.RoundLanes) {
 		scale[j], zero[j] = g.stored(r.Scale[j]/factor[j]), int32(r.Zero[j])
+		// All of the block becomes zeros: no scale of it is a normal float32.
 		if max(r.High[j], -r.Low[j])/factor[j] < tiny {
 			scale[j], zero[j] = g.stored(1), g.middle()
 		}

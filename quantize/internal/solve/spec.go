@@ -96,6 +96,8 @@ func (g Spec) over(low, high float32) (scale float32, zero int32) {
 	}
 	zero = g.middle()
 	down, up := float32(g.Low-zero), float32(g.High-zero)
+	// The levels reach one step further down than up. A negative scale turns the block around, so that its larger
+	// side has that step.
 	if -low >= high {
 		return low / down, zero
 	}

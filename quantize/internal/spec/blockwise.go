@@ -144,6 +144,7 @@ func (c *Blockwise) chunk() int64 { return c.chunkRows() * c.chunkCols() }
 
 func (c *Blockwise) chunkRows() int64 {
 	b := c.Layout
+	// Values are written column by column: a chunk has whole columns.
 	if !b.RowMajor() {
 		return b.Rows
 	}
@@ -184,6 +185,7 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 			}
 		}
 	}
+	// At the end, as dead blocks are compared with the largest magnitude of the whole weight.
 	if err := r.unfit(c.Weight.Name); err != nil {
 		return err
 	}
@@ -255,6 +257,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if err := r.Layout.Rounder(quantized, w, int(row), int(col)); err != nil {
 		return err
 	}
+	// Before scales are written and values are packed: a dead block gets scale 1 and zeros.
 	r.clearDead(quantized, w)
 	if err := r.writeQParams(quantized); err != nil {
 		return err
@@ -276,6 +279,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 // clearDead makes blocks of w that have no scale zeros.
 func (r *blockQuantizer) clearDead(c *solve.Quantized, w []float32) {
 	for at, s := range c.Scale {
+		// An infinite scale is no dead block: writeQParams refuses the weight.
 		if s = max(s, -s); IsNormal(s) || s >= 1 {
 			continue
 		}
@@ -329,6 +333,7 @@ func (r *blockQuantizer) readRows(x []float32, row, rows, col, cols int64) error
 // same reports whether b and o quantize equal weights to values that can replace each other: with or without error
 // feedback.
 func (b *BlockLayout) same(o *BlockLayout) bool {
+	// Feedback follows the inputs of a weight's products; equal weights share one rounding all the same.
 	spec := o.Spec
 	spec.Feedback = b.Spec.Feedback
 	return b.Rows == o.Rows && b.Cols == o.Cols && b.ColumnMajor == o.ColumnMajor && b.Transposed == o.Transposed &&

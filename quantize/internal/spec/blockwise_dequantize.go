@@ -113,6 +113,7 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 	if !d.Transposed {
 		lines := max(1, d.held/max(1, d.width))
 		if d.RowMajor() {
+			// Rows of a block share scales, which are read from the first row of a block on.
 			lines = wholeBlocks(lines)
 		}
 		for line := int64(0); line < d.lines; line += lines {
@@ -128,6 +129,7 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 	}
 	width := max(1, d.held/max(1, d.lines))
 	if !d.RowMajor() {
+		// Likewise the positions of a block.
 		width = wholeBlocks(width)
 	}
 	for at := int64(0); at < d.width; at += width {
@@ -286,6 +288,7 @@ func (p *packedLines) read(to []byte, line, lines, at, width int64) error {
 // run unpacks consecutive values, from the one at first on.
 func (p *packedLines) run(to []byte, first int64) error {
 	perByte := int64(8 / p.bits)
+	// A line may begin within a byte: lines are packed without gaps, except in the layout of MatMulNBits.
 	skip := first % perByte
 	n := int64(len(to)) + skip
 	p.raw = resized(p.raw, int64(kernel.Packed(int(n), p.bits)))

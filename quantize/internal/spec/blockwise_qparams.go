@@ -60,6 +60,7 @@ func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 	for i := 0; i < len(c.Scale); i += c.N {
 		at := int64(i/c.N) * down
 		for j, s := range c.Scale[i:][:c.N] {
+			// A negative scale reaches as far as its magnitude.
 			if reason := b.unrepresentable(max(s, -s), c.Zero[i+j]); !reason.None() {
 				return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
 			}

@@ -16,16 +16,12 @@ import (
 // A grid is the values that stored elements can have, as an encoding knows them. The bound of a weight is derived from
 // it (docs/bounds.md):
 //
-// 1. Rounding. Restored with all stored values at the lowest and at the highest one, the weight shows the range [lo,
-// hi] of the scale and zero
-// point that a reader uses for each element. The restored element is within a rounding of the element, clamped to that
-// range. This holds
-// for any scale, so it does not matter how it was found; values, scales and zero points that do not belong together
-// break it.
-// 2. Scales. The range of a scale reaches the largest magnitude of its elements, and not farther than its rule lets it.
-// Only where that magnitude is
-//
-//	invisible beside that of the whole weight (dead channels) may zeros have scale 1.
+//  1. Rounding. Restored with all stored values at the lowest and at the highest one, the weight shows the range
+//     [lo, hi] of the scale and zero point that a reader uses for each element. The restored element is within a
+//     rounding of the element, clamped to that range. This holds for any scale, so it does not matter how it was found;
+//     values, scales and zero points that do not belong together break it.
+//  2. Scales. The range of a scale reaches the largest magnitude of its elements, and not farther than its rule lets it.
+//     Only where that magnitude is invisible beside that of the whole weight (dead channels) may zeros have scale 1.
 type grid struct {
 	low, high byte    // of stored bytes, all of whose values are the lowest or the highest one
 	steps     float32 // between both; 0 for floats
@@ -44,9 +40,8 @@ type panel struct{ rows, channels, inner int64 }
 func (p panel) elems() int64 { return p.rows * p.channels * p.inner }
 
 // Magnitudes of searched ranges, relative to the largest one of their elements. Each refit of a scale to its rounded
-// values at least halves it, as
-// |w/s - q| ≤ 1/2 gives w·q ≥ s·q²/2 unless q is 0; clipping factors are at least 0.56, one end of the range is at
-// least half of it, and no search refits more than twice after another one.
+// values at least halves it, as |w/s - q| ≤ 1/2 gives w·q ≥ s·q²/2 unless q is 0; clipping factors are at least 0.56,
+// one end of the range is at least half of it, and no search refits more than twice after another one.
 //
 // A search that preserves the norm has the scale Σw²/Σq·w of n elements. Σq·w is at least that of the largest element,
 // whose q is at least a third of the largest one of the range, and Σw² at most n times its square.
@@ -70,6 +65,7 @@ func (g grid) bound(w *ir.Tensor, restore func(parts []*ir.Tensor) *ir.Tensor) *
 		},
 		New: func(_ context.Context, _ io.ReaderAt, note func(pass.Reason)) (func(x []float32, y [][]float32) string, error) {
 			next, stop := iter.Pull(g.panels)
+			// The state is of one evaluation: the bound of a weight may be evaluated again.
 			relative, absolute := Rounding(w.DType)
 			c := &gridCheck{grid: g, next: next, relative: relative}
 			c.least = max(c.least, absolute)
@@ -139,6 +135,7 @@ func (c *gridCheck) rounding(x, y, lo, hi []float32) string {
 		step = c.off / c.steps
 	}
 	for i, v := range x {
+		// The common case without branches on the signs: this loop runs over all elements of a model in every run.
 		if Magnitude(y[i]-v) <= Magnitude(hi[i]-lo[i])*step {
 			continue
 		}
@@ -158,6 +155,7 @@ func Magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits
 
 // begin continues with the next panel.
 func (c *gridCheck) begin() {
+	// Without a next one it is empty, which scales reports if elements follow.
 	c.panel, _ = c.next()
 	c.done = 0
 	n := c.panel.channels
@@ -234,6 +232,7 @@ func (c *gridCheck) fits(j int) string {
 	case !(reach+slack >= least):
 		return fmt.Sprintf("a range of values from %g to %g for elements of magnitudes up to %g, before element %d", lo, hi,
 			peak, c.at)
+	// Not wrong yet: a dead channel has the scale of zeros, which end judges by the largest element of the weight.
 	case reach-slack > most:
 		c.dead = max(c.dead, peak)
 	}

@@ -37,6 +37,7 @@ func (b *BufferPool) takeBytes(n int64) ([]byte, func()) {
 }
 
 func take[T any](mu *sync.Mutex, free map[int64][][]T, n int64) ([]T, func()) {
+	// In multiples, so that weights of about the same size share memory.
 	blocks := (n + pass.Block - 1) / pass.Block
 	mu.Lock()
 	defer mu.Unlock()

@@ -138,6 +138,7 @@ func (u *transposedView) load(row int64) error {
 func (c *PerChannel) FakeQuantize(ctx context.Context, weight, scales,
 	zeros io.ReaderAt) (was, now []float32, err error) {
 	cd := *c
+	// In the order of the float weight, whatever the order that is stored.
 	cd.Transpose = false
 	a, err := cd.readQParams([]io.ReaderAt{nil, scales, zeros})
 	if err != nil {

@@ -137,11 +137,13 @@ func (k *float4Quantizer) search(tile []float32) (half [tileCols]uint16, scale [
 		h, s := rounded(peak, p)
 		sums := k.format.BlockErrors(tile, &s)
 		for j, e := range sums {
+			// Errors are those with the scale as it is stored, and a scale that float16 lacks is no candidate.
 			if e < least[j] && h[j] != 0 && h[j] < halfInf {
 				half[j], scale[j], least[j] = h[j], s[j], e
 			}
 		}
 	}
+	// Too small for a scale in float16 is dead, and may become zeros; too large has no form.
 	for j, e := range least {
 		unscaled := peak[j] > 0 && math.IsInf(float64(e), 1)
 		if k.add(peak[j], unscaled && peak[j] < 1); unscaled && peak[j] >= 1 {

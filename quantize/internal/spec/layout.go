@@ -67,6 +67,8 @@ func LayoutOfAxes(shape []int64, axes []int) (ScaleLayout, []int64) {
 	const inner, channels, rows, batch = 0, 1, 2, 3
 	scales := slices.Repeat([]int64{1}, len(shape))
 	size, level, last := [...]int64{1, 1, 1, 1}, inner, 0 // the last axis of the batch
+	// From the innermost axis outwards: runs of axes without and with scales alternate as inner, channels, rows and
+	// batch.
 	for i, d := range slices.Backward(shape) {
 		kept := slices.Contains(axes, i)
 		switch {

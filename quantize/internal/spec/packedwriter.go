@@ -31,6 +31,8 @@ func (p *PackedWriter) unit() int {
 // Write writes values, one in a byte. It packs them in place: their memory is overwritten.
 func (p *PackedWriter) Write(values []byte) error {
 	if len(p.held) > 0 {
+		// Values of the piece before come first: a piece that did not fill its last byte once shifted everything after
+		// it.
 		n := min(p.unit()-len(p.held), len(values))
 		p.held, values = append(p.held, values[:n]...), values[n:]
 		if len(p.held) < p.unit() {
@@ -54,6 +56,7 @@ func (p *PackedWriter) Flush() error {
 	if len(p.held) == 0 {
 		return nil
 	}
+	// Four values of 6 bits are three bytes, packed as one unit.
 	for p.bits == 6 && len(p.held) < p.unit() {
 		p.held = append(p.held, 0)
 	}

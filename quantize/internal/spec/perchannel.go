@@ -67,6 +67,7 @@ func (c *PerChannel) run(ctx context.Context, in []io.ReaderAt, out []io.Writer)
 	switch {
 	case c.Transpose:
 		a, err = c.quantizeTransposed(ctx, in[0], out[OutQuantized])
+	// All elements of a scale are one segment: it is quantized while it is in the cache, and the weight is read once.
 	case c.Layout.rows == 1 && c.Layout.inner <= c.Layout.limit.Elems():
 		a, err = c.onePass(ctx, in[0], out[OutQuantized])
 	default:
@@ -126,6 +127,7 @@ func (c *PerChannel) onePass(ctx context.Context, in io.ReaderAt, out io.Writer)
 // quantizeWith quantizes with known scales.
 func (c *PerChannel) quantizeWith(ctx context.Context, r *segmentBuffer, out io.Writer, a *QParams) error {
 	fixed := a.ZeroPoint
+	// The kernel takes no zero points for 0, and those of columns as a list.
 	if fixed == nil && c.Spec.ZeroPoint() != 0 && c.Layout.columnwise() {
 		fixed = make([]int32, c.Layout.NumScales())
 		for i := range fixed {

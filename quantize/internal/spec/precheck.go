@@ -23,6 +23,7 @@ func Precheck[W any](ctx context.Context, s *pass.Step, ws []W, of func(W) (*ir.
 			return err
 		}
 		err = e.Check(ctx, in)
+		// Of this weight alone: the others go on. Rows follow in the order of weights, not of workers.
 		if errors.As(err, &unfit[i]) {
 			return nil
 		}

@@ -56,10 +56,12 @@ func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale flo
 		lo, hi = m.lo[i], m.hi[i]
 	}
 	scale, zero, ok := s.QParams(lo, hi)
+	// A scale may be too small, or too large; zeros are in place of small ones only.
 	dead := !ok && scale < 1
 	m.add(max(-lo, hi), dead)
 	switch {
 	case dead:
+		// The parameters of zeros, which is what its elements then round to.
 		scale, zero, _ = s.QParams(0, 0)
 	case !ok:
 		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: noScaleOf(max(-lo, hi))}

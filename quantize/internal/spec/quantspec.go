@@ -87,6 +87,7 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 	if !IsNormal(scale) {
 		return scale, 0, false
 	}
+	// The zero point is rounded: a range shifts by up to half a step, which clips at one end.
 	z := float32(c.Lo) - lo/scale
 	zero = min(max(int32(math.RoundToEven(float64(z))), c.Lo), c.Hi)
 	return scale, zero, representable(scale, float32(max(c.Hi-zero, zero-c.Lo)))

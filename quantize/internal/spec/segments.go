@@ -89,6 +89,7 @@ func (r *segmentBuffer) next(q segment) ([]float32, error) {
 		return r.readWhole(q)
 	}
 	if q.at < r.at || q.at+q.n > r.at+r.held {
+		// From q on: segments are read in order, so that nothing before it is needed again.
 		r.at, r.held = q.at, min(int64(len(r.buf)), r.total-q.at)
 		if err := r.f.Read(r.buf[:r.held], r.at); err != nil {
 			return nil, err

@@ -30,6 +30,7 @@ func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out
 	defer freeTurned()
 	var a *QParams
 	var err error
+	// The first panel has a part of each row only, which does not show the range of a row.
 	if width < cols {
 		if a, err = ObserveQParams(ctx, in, c.Weight, c.Layout, c.Spec); err != nil {
 			return nil, err

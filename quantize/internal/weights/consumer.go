@@ -13,6 +13,7 @@ import (
 // ResolveActivationRank sets the rank of the activation where scales can only be reshaped with a known rank, or returns
 // why it cannot be used.
 func (s *Consumer) ResolveActivationRank() pass.Reason {
+	// Scales of columns broadcast to the output from the right, whatever its rank; those of rows have to be reshaped.
 	if s.Side == Lookup || s.Side == Right && len(s.Shape) <= 2 && !s.Mirrored {
 		return pass.Reason{}
 	}
@@ -110,12 +111,14 @@ func newConsumer(k pass.Consumer, embeddings bool) *Consumer {
 	// A product of constants, or a lookup such as in a codebook.
 	case len(n.Inputs()) < 2 || isConstant(n.Input(1-k.Index), maxConstantNodes):
 		return nil
+	// Malformed, or dead: a product without an output crashed dynamic-int8.
 	case len(n.Outputs) == 0 || n.Outputs[0] == nil:
 		return nil
 	case matrix:
 		if k.Index == 0 {
 			s.Side = Left
 		}
+		// Seen as a MatMul: the attribute is one more transposition of the constant.
 		if n.Op.Is("Gemm") && n.Int([]string{"transA", "transB"}[k.Index], 0) != 0 && len(s.Shape) == 2 {
 			s.Shape, s.Transposed = []int64{s.Shape[1], s.Shape[0]}, !s.Transposed
 		}

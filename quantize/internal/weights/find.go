@@ -31,6 +31,7 @@ func Find(s *pass.Step, embeddings bool) []*Weight {
 // uncovered is the reason of a use of w's constant that is no Consumer.
 func (w *Weight) uncovered() pass.Reason {
 	for _, l := range pass.LeafUses(w.Base) {
+		// Stored twice, as floats too, the weight would make the file larger.
 		if l.Node == nil {
 			return pass.Reason{Code: pass.GraphOutput}
 		}

@@ -60,6 +60,8 @@ func (t *tracer) mean(v *ir.Value) bool {
 		return true
 	case f.KeepsMean && !f.Variadic:
 		return t.mean(n.Input(0))
+	// A sum or product of values with means has one; a gate such as Swish has one whatever its argument, as it makes
+	// negative values small.
 	case f.KeepsMean, f.Affine != operator.NotAffine && (f.Commutative || n.Input(1).Const != nil):
 		return t.all(n) || f.Affine == operator.Factor && t.gated(n)
 	}

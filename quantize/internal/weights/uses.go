@@ -36,6 +36,7 @@ func useOf(v *ir.Value, l ir.Use) *Use {
 		return &Use{Consumer: s, ScaleAxes: s.baseAxes(v)}
 	}
 	in, o := operator.Of(l.Node).Input(l.Index), pass.Trace(l.Node.Input(l.Index))
+	// Products and lookups that are no Consumer have inputs or shapes that no form supports.
 	if o == nil || !in.Role.IsWeight() || in.Quantized || IsProduct(l.Node) || l.Node.Op.Is("Gather") {
 		return nil
 	}
@@ -61,6 +62,7 @@ func (s *Consumer) baseAxes(v *ir.Value) []int {
 	if s.Side == Lookup {
 		return []int{s.ChannelAxis()}
 	}
+	// Each matrix of a batch has scales of its own.
 	axes := []int{}
 	for i := range rank - 2 {
 		axes = append(axes, i)
