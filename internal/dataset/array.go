@@ -156,6 +156,7 @@ func (a *array) gather(raw []byte, first, n int64) error {
 	for k := range a.elems() {
 		off, step := int64(0), a.n
 		for d, i := range at {
+			// In Fortran order the step of an axis is the product of the sizes before it, samples first.
 			off += i * step
 			step *= a.shape[d]
 		}
@@ -190,6 +191,7 @@ func (a *array) decode(raw []byte, n int64) (*ir.Array, error) {
 	}
 	if a.elem.dtype == ir.Bool {
 		for i, b := range raw {
+			// Kernels rely on bools of 0 and 1; a file may have other bytes.
 			raw[i] = min(b, 1)
 		}
 	}
@@ -216,6 +218,7 @@ func (a *array) text(raw []byte, n int64) ([]string, error) {
 			continue
 		}
 		var b strings.Builder
+		// Words are in little-endian order here: decode has swapped others.
 		for ; len(item) > 0; item = item[4:] {
 			r := rune(uint32(item[0]) | uint32(item[1])<<8 | uint32(item[2])<<16 | uint32(item[3])<<24)
 			if !utf8.ValidRune(r) {

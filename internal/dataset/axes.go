@@ -68,6 +68,7 @@ func (x *axes) add(in Input, dims []ir.Dim, i int) {
 		return
 	}
 	if x.isBatch(dims, i) {
+		// Batches are varied last, and messages do not list them among the chosen sizes.
 		x.batch[name] = true
 		x.sizes[name] = x.size
 		return
@@ -121,6 +122,7 @@ func (x *axes) sum(name string, sizes map[string]int64) int64 {
 		if !ok {
 			var err error
 			if n, err = strconv.ParseInt(part, 10, 64); err != nil {
+				// The name only looks like a sum, or a summand is no axis of an input.
 				return openAxis
 			}
 		}

@@ -50,11 +50,14 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 		}
 		a := newAhead(s, o, count, sample)
 		defer a.release()
+		// Deferred calls run in reverse: the goroutines are told to end, then waited for, then their memory is
+		// reused.
 		inner, cancel := context.WithCancel(ctx)
 		a.start(inner)
 		defer a.wg.Wait()
 		defer cancel()
 		for p := range a.queue {
+			// The queue has the order of the samples, in whichever order loaders complete them.
 			<-p.done
 			if !yield(p.batch, p.err) || p.err != nil {
 				return
@@ -221,6 +224,7 @@ func (a *ahead) make(p *pending) {
 		p.batch = nil
 		return
 	}
+	// What was read is garbage now; the batch alone remains.
 	a.hold(p, p.batch.Bytes())
 	a.set.stats.samples.Add(int64(p.n))
 }

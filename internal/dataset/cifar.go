@@ -64,6 +64,7 @@ func (c *chain) ReadAt(b []byte, off int64) (int, error) {
 		if done += len(part); done == len(b) {
 			return done, nil
 		}
+		// The rest of b is from the start of the next part.
 		off = 0
 	}
 	return done, io.EOF

@@ -35,6 +35,7 @@ func ClassNames(data string, o Options) ([]string, error) {
 	}
 	row := s.labels.row()
 	if row.DType != ir.String || elems(row.Shape) != 1 || s.classes != nil {
+		// Not nil even if it is empty: there are labels, which are numbers.
 		return append([]string{}, s.classes...), nil
 	}
 	words, err := wordsOf(s.labels)

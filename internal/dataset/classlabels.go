@@ -70,6 +70,7 @@ func eachLabel(c column, f func(sample int, row []float64) error) error {
 
 // eachBlock calls f with blocks of samples of c, in order.
 func eachBlock(c column, f func(first int, a *ir.Array) error) error {
+	// Labels of pixels may be large: a block is bounded in bytes, not in samples.
 	size := int(max(1, ir.CopyBuffer/max(1, c.held(1))))
 	for first := 0; first < int(c.rows()); first += size {
 		index := make([]int, min(size, int(c.rows())-first))
@@ -206,6 +207,7 @@ func evenly(classes []int64, limit int) []int {
 	seen, round := map[int64]int{}, make([]int, len(classes)) // the round in which a sample is drawn
 	for i, class := range classes {
 		if round[i] = seen[class]; class < 0 {
+			// No other class has as many rounds.
 			round[i] += len(classes)
 		}
 		seen[class]++

@@ -73,6 +73,7 @@ func fileError(path string, err error) error {
 // head returns the first n bytes, or fewer at the end of the file.
 func (c *content) head(n int) []byte {
 	b := make([]byte, n)
+	// An error here is reported by whoever parses what is missing.
 	n, _ = c.ReadAt(b, 0)
 	return b[:n]
 }

@@ -53,6 +53,7 @@ func (c *change) channels(row []int64) error {
 	case n <= 1:
 	case len(row) > 0 && row[0] == n:
 		c.inner = elems(row[1:])
+	// Elements of a channel are single here, which inner already says.
 	case len(row) > 0 && row[len(row)-1] == n:
 	default:
 		return fmt.Errorf("mean and std have %d items, but a sample is %v: its first or last axis must be channels", n, row)
@@ -77,6 +78,7 @@ func (c *change) apply(a *ir.Array, to *buffers) (*ir.Array, error) {
 	}
 	if c.from == ir.Uint64 {
 		for i, v := range ir.View[uint64](a) {
+			// Integers are converted via int64, which lacks these.
 			if v > math.MaxInt64 {
 				return nil, &rangeError{int64(i), fmt.Sprint(v), c.to}
 			}

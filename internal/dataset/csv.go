@@ -81,6 +81,7 @@ const maxRecord = 16 << 20
 
 func (t *csvTable) read(c *content) error {
 	off := int64(0)
+	// Spreadsheets write a byte order mark, which would be a part of the first name.
 	if mark := "\ufeff"; string(c.head(len(mark))) == mark {
 		off = int64(len(mark))
 	}
@@ -95,6 +96,7 @@ func (t *csvTable) read(c *content) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.path, err)
 		}
+		// The allowance is that of one row.
 		limited.left = maxRecord
 		if t.row++; t.row == 1 {
 			if err := t.start(record); err != nil {
@@ -129,6 +131,7 @@ func (t *csvTable) comma(head []byte) rune {
 
 // start determines the columns of features and labels from the first row.
 func (t *csvTable) start(record []string) (err error) {
+	// The reader reuses the record for the next row.
 	first := slices.Clone(record)
 	t.label = slices.Index(first, "labels")
 	if t.options.Labels != "" {
@@ -217,6 +220,7 @@ func (t *csvTable) addLabel(word string) error {
 	at, ok := t.seen[word]
 	if !ok {
 		at = int64(len(t.seen))
+		// The word is a part of the text of the whole row, which it would keep in memory.
 		t.seen[strings.Clone(word)] = at
 	}
 	t.words = append(t.words, at)

@@ -128,6 +128,7 @@ func (d *derivation) solved(n, count, past int64) map[string][]int64 {
 	given := map[string]int64{}
 	set := func(in Input, axis int, size int64) {
 		if dims := in.dims(nil); axis >= 0 && axis < len(dims) && !dims[axis].Known() {
+			// The first size of a name stands: ids come before caches, and caches before what is declared.
 			if name := in.axisName(dims, axis); !hasKey(given, name) {
 				given[name] = size
 			}
@@ -138,6 +139,7 @@ func (d *derivation) solved(n, count, past int64) map[string][]int64 {
 	for _, in := range d.made {
 		switch r := in.role(); {
 		case r == cache:
+			// Caches that are made precede all tokens and hold none.
 			set(in, in.growth(), 0)
 		case !r.isState():
 			for i, size := range d.shape(in, n, count, past) {
@@ -192,6 +194,7 @@ func tokenNumbers(in Input, shape []int64, count, empty, past int64, attended *i
 		tokens := -1.0
 		for _, x := range ir.View[float32](attended)[i*all:][:all] {
 			tokens += float64(x)
+			// Padding before the first token has the position of that token.
 			until = append(until, max(0, tokens))
 		}
 	}
@@ -199,6 +202,7 @@ func tokenNumbers(in Input, shape []int64, count, empty, past int64, attended *i
 		if in.role() == lengths {
 			return float64(empty) + until[at%n*all+past+count-1]
 		}
+		// Axes before that of samples, as of three kinds of positions, repeat them.
 		return until[at/count%n*all+past+at%count]
 	})
 }

@@ -107,6 +107,7 @@ func narrow[D integer, W int64 | float64](a *ir.Array, at int64, src []W) int {
 			return i
 		}
 		d := D(v)
+		// A negative int64 survives the way to uint64 and back; its sign does not.
 		if W(d) != v || (v < 0) != (d < 0) {
 			return i
 		}
@@ -152,6 +153,7 @@ func roundHalf[W int64 | float64](encode func([]uint16, []float32), infinity uin
 	return func(a *ir.Array, at int64, src []W) int {
 		wide := make([]float32, len(src))
 		for i, v := range src {
+			// Rounding twice, to float32 and to 16 bits, could be off by one unit.
 			wide[i] = roundOdd(float64(v))
 		}
 		dst := ir.View[uint16](a)[at:][:len(src)]

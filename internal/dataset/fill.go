@@ -115,6 +115,7 @@ func filled(in Input, shape []int64, v float64, memory *buffers) (*ir.Array, err
 		return nil, fmt.Errorf("input %q: %v does not fit %s", in.Name, v, in.elem())
 	}
 	for n := int(in.elem().Bits() / 8); n < len(all.Data); n *= 2 {
+		// Each copy doubles the part that is filled.
 		copy(all.Data[n:], all.Data[:n])
 	}
 	return all, nil

@@ -66,6 +66,7 @@ func squeezed(dims []ir.Dim, row []int64) ([]int64, bool) {
 	shape := make([]int64, len(dims))
 	for i, d := range dims {
 		if shape[i] = 1; !isOne(d) {
+			// Without axes of size 1 both have the same axes in the same order.
 			shape[i], rest = rest[0], rest[1:]
 		}
 	}

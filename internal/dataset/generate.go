@@ -98,6 +98,7 @@ func (g *generator) check(in Input, spec ir.Spec) error {
 		return fmt.Errorf("input %q: %s is too large; set smaller sizes with --dim", in.Name, spec)
 	}
 	if v, ok := g.options.Fill[in.Name]; ok {
+		// One element shows whether the value fits the type.
 		_, err := filled(in, nil, v, nil)
 		return err
 	}
@@ -108,6 +109,7 @@ func (g *generator) check(in Input, spec ir.Spec) error {
 			return fmt.Errorf("input %q: invalid range of %s: %d to %d", in.Name, spec.DType, lo, hi)
 		}
 	}
+	// Likewise one element shows whether the type has random values.
 	_, err := g.make(in, ir.Spec{DType: spec.DType, Shape: []int64{1}}, 0, nil)
 	return err
 }
@@ -139,6 +141,7 @@ func (g *generator) load(index []int, memory *buffers) (func() (*Batch, error), 
 func (g *generator) make(in Input, spec ir.Spec, run int, memory *buffers) (*ir.Array, error) {
 	name := fnv.New64a()
 	name.Write([]byte(in.Name))
+	// A stream of its own for each input and run: values do not depend on which others are made, or when.
 	rng := rand.New(rand.NewPCG(g.options.Seed, name.Sum64()+uint64(run)*oddStep))
 	a := memory.array(spec.DType, spec.Shape...)
 	switch dt := spec.DType; {
@@ -210,6 +213,7 @@ func (g *generator) integers(in Input, a *ir.Array, rng *rand.Rand) {
 
 // below is a uniform random number from 0 to most.
 func below(rng *rand.Rand, most uint64) uint64 {
+	// One more would be 0, of which Uint64N panics.
 	if most == math.MaxUint64 {
 		return rng.Uint64()
 	}

@@ -35,6 +35,7 @@ func codecs() []codec {
 		{"PNG", []string{".png"}, magic("\x89PNG\r\n\x1a\n"), png.DecodeConfig, png.Decode},
 		{"JPEG", []string{".jpg", ".jpeg"}, magic("\xff\xd8\xff"), jpeg.DecodeConfig, jpeg.Decode},
 		{"WebP", []string{".webp"}, func(head []byte) bool {
+			// The four bytes between are the size of the file.
 			return len(head) == imageHead && magic("RIFF")(head) && string(head[8:]) == "WEBP"
 		}, webp.DecodeConfig, decodeWebP},
 		{"GIF", []string{".gif"}, magic("GIF87a", "GIF89a"), nil, nil},
@@ -181,6 +182,7 @@ func opaque(m image.Image) image.Image {
 		}
 	case *image.NRGBA64:
 		for i := 6; i < len(m.Pix); i += 8 {
+			// Opacity is the last of four values of two bytes.
 			m.Pix[i], m.Pix[i+1] = full, full
 		}
 	case *image.NYCbCrA:

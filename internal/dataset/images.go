@@ -40,6 +40,7 @@ type frame struct {
 func frameOf(in Input, o Options) (frame, error) {
 	dims := in.dims(o.Dims)
 	if len(dims) == 4 {
+		// Without the batch axis.
 		dims = dims[1:]
 	}
 	if o.Reshape != nil {
@@ -230,6 +231,7 @@ func (f frame) scaled() int64 { return 4 * f.height * f.width }
 // draw scales m to the frame by bilinear interpolation and writes its channels. scratch has the size of scaled.
 func (f frame) draw(to, scratch []byte, m image.Image) {
 	scaled := &image.RGBA{Pix: scratch, Stride: 4 * int(f.width), Rect: image.Rect(0, 0, int(f.width), int(f.height))}
+	// Otherwise transparent pixels would be mixed as black.
 	m = opaque(m)
 	draw.BiLinear.Scale(scaled, scaled.Rect, m, m.Bounds(), draw.Src, nil)
 	area := int(f.height * f.width)

@@ -186,6 +186,7 @@ func numericLabels(name string, axes int, all []jsonLabel) (column, error) {
 	for _, l := range all {
 		numbers = append(numbers, l.numbers...)
 		for range each - int64(len(l.numbers)) {
+			// The end of a shorter list counts nowhere.
 			numbers = append(numbers, NoLabel)
 		}
 	}

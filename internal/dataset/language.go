@@ -63,6 +63,7 @@ func queries(n *ir.Node, chosen *axes) int64 {
 func (g *generator) bounded(n *ir.Node) int64 {
 	past, f := g.past, operator.Of(n)
 	for _, s := range f.States {
+		// A cache of a window holds the last positions only, after any number of others.
 		if size := length(n.Input(s.Input), int64(s.Axis)); size > 0 && operator.SlidingWindow(n) == 0 {
 			past = min(past, max(0, size-g.tokens))
 		}
@@ -86,6 +87,7 @@ func (g *generator) follows(in Input, spec ir.Spec) bool {
 		_, given := g.options.Ranges[in.Name]
 		return !given || in.role() != positions || g.past+g.tokens <= g.options.Ranges[in.Name][1]+1
 	case mask:
+		// Integer masks of two axes are ones, which random values of theirs are already.
 		return len(spec.Shape) > 2 || in.elem().IsFloat() || in.elem() == ir.Bool
 	}
 	return false

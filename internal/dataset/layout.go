@@ -61,9 +61,11 @@ func channelAxis(v *ir.Value, rank int) int {
 		p := queue[0]
 		queue = queue[1:]
 		for _, u := range p.value.Uses() {
+			// Later inputs are weights or sizes, unless they are operands like the first one.
 			if u.Node == nil || u.Index != 0 && operator.Of(u.Node).Elementwise != operator.Broadcasts {
 				continue
 			}
+			// ONNX has the channels as axis 1 of these operators; its place in v follows the transposes in between.
 			if operator.Of(u.Node).HasChannels() {
 				return p.axes[1]
 			}
@@ -181,6 +183,7 @@ func (b *bound) arrange(dims []ir.Dim, row, shape []int64, given Layout) error {
 		return b.unambiguous(row, sample, model)
 	}
 	if model != UnknownLayout && sample != nil && b.row().DType != ir.String {
+		// Only a sample that does not fit as it is, and fits with its channels moved, is moved without being told.
 		from := model.opposite()
 		if b.place, ok = fit(dims, from.moved(sample)); ok {
 			b.relayout, b.stored = relayout{from, model}, sample

@@ -129,6 +129,7 @@ func (b *bound) convert(arrays func() (*ir.Array, error), index []int, memory *b
 	var m *rangeError
 	if errors.As(err, &m) {
 		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values in its range", b.row().Name,
+			// The error counts elements of the batch.
 			index[m.at/elems(b.shape)], m, b.Name)
 	}
 	if err != nil {

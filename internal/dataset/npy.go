@@ -50,6 +50,7 @@ func npyHeader(c *content) (string, int64, error) {
 	switch version := head[6]; version {
 	case 1:
 	case 2, 3:
+		// Since version 2 the size of the header has four bytes.
 		off, size = 12, int64(binary.LittleEndian.Uint32(head[8:]))
 	default:
 		return "", 0, fmt.Errorf("unsupported version %d of the .npy format", version)
@@ -125,6 +126,7 @@ func elementOf(descr string) (element, error) {
 			e.swap = e.size
 		}
 		if big && kind[0] == 'c' {
+			// Both parts of a complex number are words of their own.
 			e.swap /= 2
 		}
 		return e, nil
@@ -187,6 +189,7 @@ func (l *literal) text() string {
 
 // word consumes letters and digits.
 func (l *literal) word() string {
+	// This skips spaces.
 	l.has("")
 	n := 0
 	for n < len(l.rest) && strings.IndexByte(" ,)}\n", l.rest[n]) < 0 {

@@ -46,6 +46,7 @@ func formats() []format {
 			return openSingle(paths, parseIDX)
 		}},
 		{"CIFAR-10 or token ids (.bin)", ends(".bin"), func(paths []string, inputs []Input, o Options) (*samples, error) {
+			// The extension is that of both; only language models read token ids.
 			ids, ok := sequence(inputs)
 			if !ok || len(paths) > 1 {
 				return openCIFAR(paths)
@@ -133,8 +134,10 @@ func (at location) isImages() bool {
 //   - one .npy or IDX file for a model of one input, and its labels in another
 //   - a .csv or .tsv file, for one input of all columns or for inputs named after columns
 //   - CIFAR-10 records, in any number of .bin files
-//   - for a language model, token ids: an .npy file of one axis, or a .bin file of 16 or 32 bits each; samples are consecutive tokens
-//   - a folder of images, recognized by their first bytes; or one folder of images per class. Hidden files and folders, and folders without images, are left out
+//   - for a language model, token ids: an .npy file of one axis, or a .bin file of 16 or 32 bits each;
+//     samples are consecutive tokens
+//   - a folder of images, recognized by their first bytes; or one folder of images per class. Hidden files and
+//     folders, and folders without images, are left out
 //   - ONNX test data: a folder of input_N.pb and output_N.pb, or of such folders
 //
 // Files may be at URLs, and compressed with gzip. Errors have one line with a remedy. Headers are checked against the
@@ -172,6 +175,7 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 
 // paths are the path in data, or several separated by commas.
 func paths(data string) []string {
+	// A file whose name has a comma is one path.
 	if _, err := os.Stat(data); err != nil {
 		return strings.Split(data, ",")
 	}

@@ -62,6 +62,7 @@ func (t *table) targets(b *Batch, from, to int64, memory *buffers) [][]int64 {
 	for i, row := range all {
 		keep := ir.View[float32](b.Attended)[int64(i)*count+from:]
 		for k := range row {
+			// Element k is the token whose successor is the target.
 			if keep[k]*keep[k+1] == 0 {
 				row[k] = -1
 			}

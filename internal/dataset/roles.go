@@ -29,6 +29,7 @@ type Pair struct{ Output, Input string }
 // role is that of in. Operators that read it take precedence over its name.
 func (in Input) role() role {
 	if in.value != nil {
+		// Exporters choose names freely; what an operator does with its input is certain.
 		if r := usedAs(in.value); r != data {
 			return r
 		}
@@ -100,6 +101,7 @@ func appended(v *ir.Value) map[*ir.Value]int {
 		if axis < 0 {
 			axis += rank
 		}
+		// Axis 0 is that of the samples, and a mask of two axes is no cache.
 		if axis < 1 || axis >= rank || rank < 3 || v.Type.Shape[axis].Known() {
 			continue
 		}

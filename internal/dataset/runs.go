@@ -66,6 +66,7 @@ func numbered(path string, folders []string) []string {
 		return n
 	}
 	folders = slices.DeleteFunc(folders, func(name string) bool { return number(name) < 0 })
+	// As text, 10 would come before 2.
 	slices.SortFunc(folders, func(a, b string) int { return number(a) - number(b) })
 	for i, name := range folders {
 		folders[i] = filepath.Join(path, name)
@@ -127,6 +128,7 @@ func (r *runs) transient(n int) int64 { return r.bytes(n) }
 
 func (r *runs) load(index []int, memory *buffers) (func() (*Batch, error), error) {
 	folder := r.folders[index[0]]
+	// A run is a batch of its own, so that there is one index.
 	r.total.Add(r.sizes[index[0]])
 	return func() (*Batch, error) {
 		b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}

@@ -103,6 +103,7 @@ func (s *samples) labelFile(path string) (column, error) {
 		return nil, err
 	}
 	switch head := c.head(16); {
+	// Content is certain, and is checked before the name.
 	case strings.HasPrefix(string(head), npyMagic):
 		return asColumn(parseNPY(c, ""))
 	case isIDX(head):
@@ -133,6 +134,7 @@ func openSingle(paths []string, parse func(*content) (*array, error)) (*samples,
 
 func (s *samples) close() error {
 	var errs []error
+	// Entries of an archive are closed before the archive, which was opened first.
 	for _, c := range slices.Backward(s.closers) {
 		errs = append(errs, c.Close())
 	}

@@ -113,6 +113,7 @@ func (s *Set) decoding(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 				yield(nil, err)
 				return
 			}
+			// All runs of a batch read its tokens, so that they precede the next batch.
 			from, ends := int64(0), steps(t.tokens(), s.opts.Step)
 			for i, to := range ends {
 				run, err := t.part(b, from, to)
@@ -143,10 +144,12 @@ func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
 			if last > 1 {
 				a = cut(a, last-1, from, to)
 			}
+			// Keys are those of all tokens so far, queries those of this run.
 			run.Inputs[in.Name] = cut(a, last, 0, to)
 		}
 	}
 	for _, p := range t.derive.made {
+		// What was made for all tokens is made again for those of the run.
 		delete(run.Inputs, p.Name)
 	}
 	run.Targets = t.targets(b, from, to, nil)
@@ -176,6 +179,7 @@ func targets(ids *ir.Array, from, to int64, memory *buffers) [][]int64 {
 		return nil
 	}
 	n, count := ids.Shape[0], ids.Shape[1]
+	// The last token of a sample has no successor.
 	size := max(0, min(to+1, count)-from-1)
 	all, rows := make([][]int64, n), ir.View[int64](memory.array(ir.Int64, n, size))
 	for i := range all {

@@ -136,12 +136,14 @@ func (m *sparseMatrix) expand(dense *ir.Array, to, first, n int64) error {
 			return err
 		}
 		for i := range count {
+			// Several rows may be empty.
 			for at+i >= starts[row+1] {
 				row++
 			}
 			if columns[i] < 0 || columns[i] >= m.columns {
 				return fmt.Errorf("%s: sample %d: column %d is not one of %d", m.name, first+row, columns[i], m.columns)
 			}
+			// This turns the column into the position in dense.
 			columns[i] += (to + row) * m.columns
 		}
 		add(dense, part, columns[:count])

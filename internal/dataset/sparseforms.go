@@ -90,6 +90,7 @@ func (f *matrixFile) vector(name string) *array {
 		f.err = err
 	}
 	if err != nil {
+		// Callers use the array before they look at the error: an empty one does no harm.
 		return inMemory(name, []int64{})
 	}
 	return a
@@ -268,6 +269,7 @@ func (f *matrixFile) converted(all entries) (*sparseMatrix, error) {
 		if row < 0 || row >= f.rows || column < 0 || column >= f.columns {
 			return fmt.Errorf("element (%d, %d) is outside of %d×%d", row, column, f.rows, f.columns)
 		}
+		// The first pass counts, the second one below puts each entry in its place.
 		starts[row+1]++
 		stored++
 		return nil
@@ -278,6 +280,7 @@ func (f *matrixFile) converted(all entries) (*sparseMatrix, error) {
 	for i := range f.rows {
 		starts[i+1] += starts[i]
 	}
+	// Where the next entry of each row goes.
 	next := slices.Clone(starts)
 	indices, values := make([]int64, stored), make([]byte, stored*size)
 	from := &cursor{a: f.values}
@@ -324,6 +327,7 @@ func (c *cursor) next() (int64, error) {
 	case ir.Int32:
 		return int64(int32(x)), nil
 	}
+	// Unsigned numbers are those of the word, which zeros fill up.
 	return int64(x), nil
 }
 

@@ -40,6 +40,7 @@ func (s *stream) ReadAt(b []byte, off int64) (int, error) {
 
 func (s *stream) seek(off int64) error {
 	if s.now != nil && s.at > off {
+		// Decompression cannot go back: it starts again.
 		s.now.Close()
 		s.now = nil
 	}

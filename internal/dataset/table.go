@@ -171,6 +171,7 @@ func (t *table) bind(in Input, c column, reshape []int64, o Options) (bound, err
 }
 
 func (t *table) bindOutputs(outputs []Input) error {
+	// Scaling and reshaping are options for inputs; outputs were recorded as they are.
 	plain := Options{Scale: 1, Dims: t.opts.Dims}
 	for _, out := range outputs {
 		c, err := t.samples.output(out.Name)
@@ -207,6 +208,7 @@ func (t *table) checkBatch() error {
 			"whole inputs", t.samples.path, t.fixed)
 	}
 	if !t.batched {
+		// An input without a batch axis holds one sample in each run.
 		t.fixed = 1
 	}
 	for _, b := range t.outputs {

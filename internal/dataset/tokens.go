@@ -43,6 +43,7 @@ func asTokens(s *samples, inputs []Input, o Options) (*samples, error) {
 
 // name makes c the array of an input; the others are not in the data.
 func (s *samples) name(input string, c column) {
+	// A language model has several inputs, which an array without a name could not serve.
 	s.only, s.names = nil, []string{input}
 	s.open = func(name string) (column, error) {
 		if name != input {

@@ -72,6 +72,7 @@ func (v Verification) within(ctx context.Context, a, b *onnx.File, budget int64)
 	nodes := a.Model.Graph.NodeCount() + b.Model.Graph.NodeCount()
 	free := budget - memory.ProgramSize(nodes) - weightBytes(b.Model)
 	for i, s := range all {
+		// The last setting, which needs least, is tried even if it does not fit: the run reports what it lacks.
 		if s.bytes > free && i < len(all)-1 {
 			continue
 		}
@@ -107,12 +108,14 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 			return nil, err
 		}
 		for _, layers := range []bool{true, false} {
+			// Smaller batches come before a comparison without layers, which is the last setting.
 			if layers && (!v.Layers || v.teacher) || !layers && v.Layers && n > 1 {
 				continue
 			}
 			s := verificationSetting{batch: n, layers: layers, with: func(workers int) (int64, error) {
 				o := engine.Options{Workers: workers}
 				if layers {
+					// Values that a session keeps live until its end.
 					o.Keep = shared.Names
 				}
 				return v.memoryOf(ctx, a.Model, b.Model, specs, o, set)
@@ -143,6 +146,7 @@ func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[strin
 	}
 	outputs := first.outputs + second.outputs
 	arrays := prepacked(first.constants+second.constants) + first.arena + second.arena + outputs +
+		// With one worker at most one batch is read ahead of the one that is run.
 		2*set.BatchBytes(v.Data.Batch) + set.Resident()
 	if o.Keep != nil {
 		arrays += min(verify.EarlyBytes, first.computed)

@@ -30,6 +30,7 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []
 			return err
 		}
 	}
+	// NaN where the source is finite rejects an output even without gates.
 	lost := r.verified != nil && r.verified.Lost() != ""
 	if !verify && !packed(r.path) || len(r.Gates) == 0 && !lost || r.path != r.Output {
 		return nil
@@ -119,6 +120,7 @@ func (v Verification) classify(ctx context.Context, r *verification.Result, err 
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return r, err
+	// These come first: an error of the source excuses the output whatever its kind.
 	case errors.As(err, &missing), errors.As(err, &refused), errors.As(err, &side) && side.Side == verify.First:
 		if v.Required {
 			return nil, fmt.Errorf("not verified: %w", err)

@@ -50,6 +50,7 @@ func (r *run) compare(ctx context.Context) (*Result, error) {
 	if in.Result.Files, err = r.summed(ctx, r.work); err != nil {
 		return nil, withPath(r.Output, err)
 	}
+	// The second model may compute a weight from others, as dequantized ones; its error is that of the result.
 	in.Errors, in.Expression = true, (&expressions{workers: r.Workers, limits: r.Limits}).of
 	in.Environment = r.observe()
 	res := &Result{Input: r.Input, Output: r.Output}

@@ -29,6 +29,7 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	}
 	specs, err := v.data().first(ctx, v.reads(a, b))
 	if err != nil || specs == nil {
+		// Inputs that are not tensors have no size before they are read: the cost remains unknown.
 		return c, v.inputError(err)
 	}
 	before, errBefore := v.plan(ctx, a.Model, specs)

@@ -86,6 +86,7 @@ func (o *Options) numberClasses() error {
 			return fmt.Errorf("%s has classes that %s lacks, and the class %q has a comma in its name; rename it", v.Data.Path,
 				v.Data.Classes.Path, names[i])
 		}
+		// The caller's steps, and the verification below, are shared with the runs of other models.
 		o.Steps = slices.Clone(o.Steps)
 		for i, s := range o.Steps {
 			of := func(option pass.Option) bool { return option.Name == "data" && option.Value == v.Data.Classes.Path }

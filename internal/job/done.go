@@ -68,6 +68,7 @@ func done(ctx context.Context, o Options, path string) (*Result, string, error) 
 			return nil, "", err
 		}
 	}
+	// Of all checks this one may read the whole source: it is the last.
 	if !same {
 		if same, err = o.compresses(ctx, rep); !same || err != nil {
 			return nil, "the source changed", err
@@ -102,6 +103,7 @@ func sameObjects(ctx context.Context, files []report.File, url string) (bool, er
 	for i, f := range files {
 		at := url
 		if i > 0 {
+			// The first file is the model, the others are its data files next to it.
 			at = remote.NextTo(url, f.Name)
 		}
 		sum, size, err := digest.Known(ctx, at, f.Bytes)

@@ -37,6 +37,7 @@ func (e *expressions) of(v *ir.Value, as ir.Spec) *ir.Tensor {
 	if !ok {
 		return nil
 	}
+	// Operators that the engine lacks are found here, before the report counts on the weight.
 	plan, err := engine.Open(context.Background(), m, engine.Options{Workers: 1, Limits: e.limits, PlanOnly: true})
 	if err != nil {
 		return nil

@@ -18,6 +18,7 @@ func (r *run) recordInputs(ctx context.Context, used []pass.Data) error {
 	for _, d := range used {
 		recorded := report.Data{Use: d.Use, Method: d.Method, Samples: d.Samples, Random: d.Path == "", Seed: d.Seed}
 		if !recorded.Random {
+			// A data set is identified by its files: a seed left in the options says nothing about it.
 			recorded.Seed = 0
 			in, err := r.recipeInput(ctx, d.Path)
 			if err != nil {
@@ -34,6 +35,7 @@ func (r *run) recordInputs(ctx context.Context, used []pass.Data) error {
 		r.data = append(r.data, recorded)
 	}
 	for i, f := range r.others {
+		// Two steps may open the same teacher.
 		if slices.ContainsFunc(r.others[:i], func(g *onnx.File) bool { return g.Path == f.Path }) {
 			continue
 		}

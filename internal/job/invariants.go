@@ -15,6 +15,7 @@ import (
 // hold checks that the report on the written files has what the one on their plan states, and a row for each weight
 // of the source.
 func (r *run) hold(ctx context.Context, p *onnx.Plan, written *report.Report) error {
+	// The plan of a packed output has the size of the model before it is packed.
 	if !invariants.Enabled || packed(r.path) {
 		return nil
 	}
@@ -48,6 +49,7 @@ func broken(plan, written *report.Report, weights []*ir.Value) string {
 		rows[place{w.Scope, w.Tensor}] = true
 	}
 	for _, v := range weights {
+		// Scales and zero points belong to the row of the weight that they are of.
 		if !pass.IsQuantizationParam(v) && !hasRow(v, rows) {
 			return fmt.Sprintf("weight %q has no row", v.Name)
 		}

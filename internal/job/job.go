@@ -203,6 +203,7 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 	defer func() { err = errors.Join(err, r.close()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// Opening comes first: the output gets the access rights of the source's files.
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
@@ -223,6 +224,7 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 		r.sums = startSums(ctx, r.source, o.Digest, divided)
 		defer r.sums.wait()
 	}
+	// Deferred calls run in reverse: this one ends the digests early, before the wait for them.
 	defer cancel()
 	if err := r.passes(ctx, precheck, left); err != nil {
 		return nil, err
@@ -411,6 +413,7 @@ func (r *run) shrinks() bool {
 // revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved. Rows of
 // tensors that those made go: they are in no model, and the weights that they were made of have rows.
 func (r *run) revert(size, unchanged int64) {
+	// The source is saved, in which no layer is removed and whose configuration fits.
 	r.changed, r.layers, r.config = false, nil, nil
 	own, made := map[*ir.Tensor]bool{}, map[*ir.Tensor]bool{}
 	var kept []pass.Row

@@ -30,6 +30,7 @@ func missingOf(err error) (m *onnx.Missing, ok bool) {
 func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []report.File,
 	missing *onnx.Missing) (_ *Result, err error) {
 	res := &Result{Input: r.Input}
+	// Only data files are divided; the model file, the first one, needs all of them.
 	own, mine := map[string]bool{}, r.Journal.Mine(p.Sizes()[1:])
 	for i, path := range p.Paths(path)[1:] {
 		own[filepath.Base(path)] = mine[i]
@@ -62,6 +63,7 @@ func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own ma
 	in.Source.Files = files(r.source, nil)
 	in.Result = report.Model{Path: r.path, IR: out.Model}
 	in.Errors, in.NoDigest, in.Journal = true, true, r.Journal
+	// Weights in no data file are in the model file, which all workers have: one of them measures these.
 	first, parts, planned := r.Journal.Mine([]int64{1})[0], out.Parts(), sameTensors(out.Model, p.Model())
 	in.Mine = func(t *ir.Tensor) bool {
 		mine, some := planned != nil, false

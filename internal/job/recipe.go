@@ -44,6 +44,7 @@ func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, pat
 	if err == nil && o.Digest {
 		in.SHA256, err = combined(ctx, root, paths)
 	}
+	// Two steps often read the same data.
 	if err != nil || len(paths) == 0 || slices.Contains(inputs, in) {
 		return inputs
 	}

@@ -141,6 +141,7 @@ func (r *run) publish(ctx context.Context) error {
 
 // finish reports on the output.
 func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.File) (_ *Result, err error) {
+	// A rejected output is a file of its own, without the folder of the model.
 	if r.folder != nil && r.path == r.Output {
 		if err := r.folder.Write(r.set, r.layers, r.config); err != nil {
 			return nil, err
@@ -148,6 +149,7 @@ func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.
 	}
 	in := r.input()
 	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata()}
+	// Build calls this after it has measured errors: until then digests and flushes go on.
 	in.Files = func(ctx context.Context) (source, result []report.File, err error) {
 		sums, err := r.sums.wait()
 		if err == nil {

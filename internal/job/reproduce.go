@@ -26,6 +26,7 @@ func notReproducible(format string, args ...any) error {
 func FindInput(ctx context.Context, in report.RecipeInput, folders []string) (string, error) {
 	var errs []error
 	for _, dir := range folders {
+		// Given folders are laid out as at the time of the report, or hold the files alone.
 		for _, name := range []string{in.Name, filepath.Base(filepath.FromSlash(in.Name))} {
 			path := filepath.Join(dir, filepath.FromSlash(name))
 			sum, err := inputDigest(ctx, path)
@@ -40,6 +41,7 @@ func FindInput(ctx context.Context, in report.RecipeInput, folders []string) (st
 		}
 	}
 	var other *NotReproducibleError
+	// A file with another digest says more than the folders that have no file.
 	if errors.As(errors.Join(errs...), &other) {
 		return "", other
 	}
@@ -62,6 +64,7 @@ func Reproduce(ctx context.Context, r *report.Report, o Options) (_ []report.Fil
 	defer func() { err = errors.Join(err, dir.Close()) }()
 	o.Output = filepath.Join(dir.Path, filepath.Base(r.Result.Files[0].Name)) // names of data files are part of the model
 	o.Recipe, o.Version = r.Recipe, r.Tool.Version
+	// Without digests the metadata of the result lacks that of the source, which is part of its bytes.
 	o.Digest = r.Source.Files[0].SHA256 != ""
 	res, err := Run(ctx, o)
 	if err != nil {

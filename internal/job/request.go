@@ -22,6 +22,7 @@ type RequestedOption struct {
 // Request returns the digest of a run's options and inputs, for o.Request: the given options, and the gates, the
 // target and the recipe of the steps of o.
 func Request(ctx context.Context, o Options, given []pass.Option) (string, error) {
+	// An input whose content changes under the same name makes another request.
 	o.Digest = true
 	recipe, err := o.recipe(ctx, o.Steps)
 	if err != nil {

@@ -95,6 +95,7 @@ func withModelPath(a, b string, err error) error {
 		return err
 	case side.Side == verify.First:
 		return withPath(a, err)
+	// Such an error is neither a bug nor a fault of the source, which callers tell by its type.
 	case ofValues(err):
 		return &ValuesError{withPath(b, err)}
 	}
@@ -198,6 +199,7 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	if !v.Force && c.computed > maxDefaultLayers {
 		v.Layers = false
 	}
+	// Equal names inside a teacher and its student are those of other layers.
 	v.Layers = v.Layers && !v.teacher
 	set, err := v.data().Open(v.reads(a, b), v.samples(c))
 	if err != nil {
@@ -272,6 +274,7 @@ func loaded(sessions ...engine.Session) *verification.Weights {
 			return nil
 		}
 		held, streamed := e.Weights()
+		// Streamed weights are in memory in turns: what is held is no size of the model.
 		if streamed > 0 {
 			return nil
 		}

@@ -53,6 +53,7 @@ func revision(info *debug.BuildInfo) string {
 	if commit == "" {
 		return ""
 	}
+	// The setting vcs.modified is true, false or absent.
 	version := base + "+" + commit[:min(12, len(commit))]
 	return version + strings.TrimSuffix(strings.Replace(setting("vcs.modified"), "true", ".dirty", 1), "false")
 }

@@ -23,6 +23,7 @@ func (m *Measure) decode(ctx context.Context, j *Job, model *ir.Model, s engine.
 		if i == 0 {
 			start = time.Now()
 		}
+		// Each run is a new conversation with empty caches.
 		d, err := dataset.NewDecoder(model.Graph, j.Batch, j.Dims)
 		if err != nil {
 			return err
@@ -37,6 +38,7 @@ func (m *Measure) decode(ctx context.Context, j *Job, model *ir.Model, s engine.
 			if err == nil {
 				spare := d.Keep(out, tokens)
 				if e, ok := s.(*engine.Interpreter); ok {
+					// The next outputs take the memory of caches that no run reads any more.
 					e.Recycle(spare...)
 				}
 			}

@@ -171,6 +171,7 @@ func (m *Measure) time(ctx context.Context, j *Job, s engine.Session, in map[str
 			m.First = time.Since(begin).Seconds()
 		}
 	}
+	// The memory is the peak so far, so that what was released in between counts.
 	if held := resident() - m.Baseline; j.Budget > 0 && held > j.Budget {
 		m.Needs = held
 		return nil
@@ -210,6 +211,7 @@ func (j *Job) inputs(ctx context.Context, m *ir.Model) (map[string]*ir.Array, fu
 		if err != nil {
 			return nil, nil, err
 		}
+		// Without reuse of memory the arrays are valid after the iteration.
 		return b.Inputs, set.Explain, nil
 	}
 	return nil, nil, errors.New("the model has no inputs")

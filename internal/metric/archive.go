@@ -60,6 +60,7 @@ func (a *archive) add(arrays map[string]*ir.Array, n int) error {
 
 func (a *archive) append(name string, x *ir.Array, n int) error {
 	if x.DType != ir.String && numpyType(x.DType) == "" {
+		// NumPy has no such type, as bfloat16: float32 has all its numbers.
 		short := make([]float32, x.Elems())
 		for i, v := range values(x) {
 			short[i] = float32(v)
@@ -143,6 +144,7 @@ func (g *growing) write(z *zip.Writer, name string) error {
 	}
 	whole := slices.Clone(g.shapes[0])
 	for _, s := range g.shapes[1:] {
+		// A run with other sizes cannot be joined with the first one.
 		if !slices.Equal(s[1:], whole[1:]) {
 			return g.each(z, name)
 		}
@@ -174,6 +176,7 @@ func (g *growing) entry(z *zip.Writer, name string, shape []int64) error {
 	if _, err := w.Write(dataset.NPYHeader(descr, shape)); err != nil {
 		return err
 	}
+	// The type of the spec counts elements, size is the bytes of one in NumPy.
 	_, err = io.CopyN(w, g.file, ir.Spec{DType: ir.Uint8, Shape: shape}.Elems()*size)
 	return err
 }
@@ -203,6 +206,7 @@ func (g *growing) spell() error {
 		for _, r := range t {
 			line = binary.LittleEndian.AppendUint32(line, uint32(r))
 		}
+		// The rest of the capacity is zeros, with which NumPy fills up shorter strings.
 		if _, err := w.Write(line[:4*width]); err != nil {
 			return err
 		}

@@ -28,6 +28,7 @@ func newBoxAgreement(o options) (Scorer, error) {
 		}
 		all := make([]ratio, b.N)
 		for i := range all {
+			// Two models that both find nothing agree.
 			all[i] = ratio{1, 1}
 			if n := len(want[i]) + len(got[i]); n > 0 {
 				all[i].value = 2 * float64(len(overlaps(want[i], got[i], iou))) / float64(n)
@@ -147,6 +148,7 @@ func boxRows(a *ir.Array, corners bool) [][]box {
 			case 6:
 				b.class = int64(r[5])
 			case 7:
+				// Boxes of different images never match: the image becomes a part of the class.
 				b.class = int64(r[5])<<32 | int64(r[0])
 			}
 			out[i] = append(out[i], b)

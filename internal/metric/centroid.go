@@ -49,6 +49,7 @@ func (c *centroids) Add(_ context.Context, b *Batch) error {
 			c.bytes += 4 * len(v)
 		}
 	}
+	// Both models are counted.
 	if c.bytes > 2*maxEmbeddings {
 		return inapplicable("embeddings of %d samples take more than %d MiB; use fewer samples (--limit)", b.First+b.N,
 			maxEmbeddings>>20)

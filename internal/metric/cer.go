@@ -110,6 +110,7 @@ func (d *decoder) ctc(a *ir.Array, n int) [][]int64 {
 	if len(a.Shape) != 3 || a.Shape[2] < 2 || a.Shape[0] != int64(n) && a.Shape[1] != int64(n) {
 		return nil
 	}
+	// The strides of Top1's rows: samples come first, or time steps do.
 	best, steps, sample, step := Top1(a), int(a.Shape[1]), int(a.Shape[1]), 1
 	if a.Shape[0] != int64(n) {
 		steps, sample, step = int(a.Shape[0]), 1, n
@@ -122,6 +123,7 @@ func (d *decoder) ctc(a *ir.Array, n int) [][]int64 {
 			if class != last && class != d.blank {
 				out[i] = append(out[i], class)
 			}
+			// A blank between two equal classes keeps both, so that it is remembered, too.
 			last = class
 		}
 	}
@@ -153,6 +155,7 @@ func (d *decoder) labels(b *Batch, text bool) ([][]int64, error) {
 	}
 	for _, row := range texts {
 		for k, r := range row {
+			// Texts become classes, as the predictions are.
 			row[k] = d.class(string(rune(r)))
 		}
 	}
@@ -210,6 +213,7 @@ func editDistance(a, b []int64) int {
 			if x != y {
 				cost++
 			}
+			// The row still has the distances of the previous character of a here.
 			diagonal = row[j+1]
 			row[j+1] = min(cost, row[j]+1, diagonal+1)
 		}

@@ -77,6 +77,7 @@ func predictionsOf(a *ir.Array, labels []int64, n int, oneScore bool) *predicted
 		if a.DType.IsFloat() {
 			p.classes = 1
 		}
+	// Integers are classes, and one of them for each label was the case before.
 	case !a.DType.IsFloat() || int(a.Elems())%all != 0 || int(a.Elems()) == all:
 		return nil
 	default:
@@ -129,6 +130,7 @@ func (p *predicted) score(i, k, c int) float64 {
 	if p.stride == 1 {
 		return p.data[(i*p.labels+k)*max(1, p.classes)+c]
 	}
+	// Classes are channels: the scores of one class for all labels of a sample are next to each other.
 	return p.data[i*p.labels*p.classes+c*p.stride+k]
 }
 

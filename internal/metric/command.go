@@ -25,8 +25,12 @@ func Command(args []string, limit time.Duration) Evaluator {
 	return func(ctx context.Context, f Files) (v Value, err error) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
+		// A program may write without end; what is beyond the bounds is dropped as it comes.
 		out, messages := &bounded{most: maxResult}, &bounded{most: maxResult}
+		// The capacity ends with the arguments: append must not write into the caller's array, which later calls
+		// use.
 		c := exec.CommandContext(ctx, args[0], append(args[1:len(args):len(args)], f.Reference, f.Candidate, f.Data)...)
+		// Processes that the program started may hold its output open after it was killed.
 		c.Stdout, c.Stderr, c.WaitDelay = out, messages, time.Second
 		switch err := c.Run(); {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -76,6 +80,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	keep := min(len(p), b.most-b.kept.Len())
 	b.lost = b.lost || keep < len(p)
 	b.kept.Write(p[:keep])
+	// A short count would be an error of writing, which ends the program.
 	return len(p), nil
 }
 
@@ -101,6 +106,7 @@ func Split(line string) ([]string, error) {
 			arg.WriteRune(r)
 			escaped = false
 		case r == '\\' && quote != '\'':
+			// Quotes and backslashes start an argument even if it remains empty.
 			escaped, started = true, true
 		case quote != 0 && r == quote:
 			quote = 0

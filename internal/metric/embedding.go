@@ -56,6 +56,7 @@ func pooled(tokens []float64, width int, mask []float64) []float64 {
 		n++
 	}
 	for k := range sum {
+		// A sample of padding alone has a zero vector instead of NaNs.
 		sum[k] /= max(1, n)
 	}
 	return sum

@@ -100,6 +100,7 @@ func (e *evaluation) Score(ctx context.Context) (Score, error) {
 			return Score{}, fmt.Errorf("evaluator: %w", err)
 		}
 	}
+	// Without a reference the candidate takes its place.
 	f := Files{Reference: paths[1], Candidate: paths[1], Data: paths[2]}
 	s := Score{Before: math.NaN(), Error: math.NaN()}
 	var before Value
@@ -144,6 +145,7 @@ func digestOf(paths ...string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The digest of each file has a fixed size, so that bytes cannot move between files unnoticed.
 		one := sha256.New()
 		_, err = io.Copy(one, f)
 		if err = errors.Join(err, f.Close()); err != nil {

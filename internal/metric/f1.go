@@ -60,6 +60,7 @@ func (c counts) add(p *predicted, i, k int, label int64, threshold float64) {
 		class = positive
 	}
 	count := func(class int64, f func(m *matches)) {
+		// With a threshold only the positive class has an F1; a prediction of NaNs is of no class.
 		if p.classes == 1 && class != positive || class == none {
 			return
 		}
@@ -86,6 +87,7 @@ func macroF1(parts []*counts) float64 {
 	sum := 0.0
 	for _, class := range slices.Sorted(maps.Keys(all)) {
 		m := all[class]
+		// The denominator is not 0: a class is in the counts only with a label or a prediction.
 		sum += 2 * m.both / (m.predicted + m.labelled)
 	}
 	return sum / float64(len(all))

@@ -72,11 +72,13 @@ func (m *meanAPs) labels(b *Batch) ([][]box, error) {
 	if b.Labels != nil && !m.relative {
 		return labelledBoxes(b)
 	}
+	// The name of the score then says what the labels were.
 	if m.relative = true; b.Want == nil {
 		return nil, inapplicable("it compares two models")
 	}
 	all, err := detectedBoxes(b, b.Want)
 	for i := range all {
+		// As labels the reference's detections are bounded as the model's are, or no model could find them all.
 		all[i] = mostLikely(all[i])
 	}
 	return all, err
@@ -114,6 +116,7 @@ func (a box) iou(b box) float64 {
 		return 1
 	}
 	w, h := min(a.x2, b.x2)-max(a.x1, b.x1), min(a.y2, b.y2)-max(a.y1, b.y1)
+	// Written so that NaNs overlap with nothing.
 	if !(w > 0 && h > 0) {
 		return 0
 	}
@@ -129,6 +132,7 @@ func labelledBoxes(b *Batch) ([][]box, error) {
 	out := make([][]box, b.N)
 	for i, row := range rows(b.Labels, b.N) {
 		for r := range slices.Chunk(row, 5) {
+			// NaN is not: it fills up lists as well.
 			if r[4] >= 0 {
 				out[i] = append(out[i], box{r[0], r[1], r[2], r[3], 0, int64(r[4])})
 			}
@@ -210,6 +214,7 @@ func separateBoxes(b *Batch, out outputs) ([][]box, bool) {
 	x, s, c := values(boxes), values(scores), values(classes)
 	all := make([][]box, b.N)
 	for k := range s {
+		// Samples have equal numbers of boxes here.
 		i := k * b.N / len(s)
 		all[i] = append(all[i], box{x[4*k], x[4*k+1], x[4*k+2], x[4*k+3], s[k], int64(c[k])})
 	}
@@ -265,6 +270,8 @@ func matched(found, labels []box, thresholds []float64, sample int) []detection 
 	for t, threshold := range thresholds {
 		taken := make([]bool, len(labels))
 		for i, f := range found {
+			// As pycocotools does: at a threshold of 1 rounding must not lose equal boxes, and of equal overlaps the
+			// last wins.
 			best, at := min(threshold, 1-1e-10), none
 			for k, l := range labels {
 				if o := f.iou(l); !taken[k] && o >= best {
@@ -326,11 +333,13 @@ func (c *classDetections) averagePrecision(threshold int) float64 {
 		precision[i], recall[i] = right/float64(i+1), right/float64(c.labels)
 	}
 	for i := len(precision) - 2; i >= 0; i-- {
+		// From behind, each becomes the highest precision at its recall or above.
 		precision[i] = max(precision[i], precision[i+1])
 	}
 	sum := 0.0
 	for k := range recallPoints {
 		at, _ := slices.BinarySearch(recall, 0.01*float64(k))
+		// A recall that is never reached has precision 0.
 		if at < len(precision) {
 			sum += precision[at]
 		}

@@ -48,6 +48,7 @@ func (m *mean) count(b *Batch) (n Count, err error) {
 
 // add accumulates a sample.
 func (m *mean) add(before, after, weight float64) {
+	// A sample without labels counts nowhere.
 	if weight == 0 && before == 0 && after == 0 {
 		return
 	}
@@ -70,6 +71,7 @@ func (m *mean) score() Score {
 	if m.paired {
 		by := (m.after - m.before) / m.weight
 		s.Before = m.before / m.weight
+		// The sum of (d - by·w)², expanded; rounding may make it negative.
 		s.Error = math.Sqrt(max(0, m.diff2-float64(2*by*m.product)+float64(by*by*m.weights2))) / m.weight
 	}
 	return s

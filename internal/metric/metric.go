@@ -98,6 +98,7 @@ func Parse(text string) (*Choice, error) {
 		}
 		c.options[k] = v
 	}
+	// A trial finds invalid values of options before anything is run.
 	if _, err := c.new(c.options); err != nil {
 		return nil, fmt.Errorf("metric %s: %w", name, err)
 	}
@@ -196,6 +197,7 @@ func (n *named) Add(ctx context.Context, b *Batch) error {
 // Score implements Scorer.
 func (n *named) Score(ctx context.Context) (Score, error) {
 	s, err := n.Scorer.Score(ctx)
+	// A scorer whose options make it another quantity has set a name.
 	s.Name, s.HigherIsBetter = cmp.Or(s.Name, n.Name), n.HigherIsBetter
 	return s, err
 }

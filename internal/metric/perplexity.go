@@ -73,6 +73,7 @@ func logProbability(row []float64, class int64) float64 {
 	}
 	sum := 0.0
 	for _, x := range row {
+		// Without the largest score subtracted the exponential of large scores overflows.
 		sum += math.Exp(x - top)
 	}
 	return row[class] - top - math.Log(sum)

@@ -33,6 +33,7 @@ func (t *set[S]) Add(_ context.Context, b *Batch) error {
 			return err
 		}
 		for i := range b.N {
+			// Data is often sorted by class: neighbours come into different groups.
 			g := (b.First + i) % groups
 			add(&t.parts[side][g], i)
 			t.used[g] = true

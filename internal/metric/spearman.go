@@ -63,6 +63,7 @@ func (p *pairing) read(b *Batch, side int, labels [][]float64) (func(*[]scored, 
 			p.first[side] = &embedded{vs[i], labels[i][0]}
 			return
 		}
+		// A pair may span two batches, so that its first sample outlives the call.
 		p.first[side] = nil
 		*s = append(*s, scored{dot(first.vector, vs[i]), first.label})
 	}, nil
@@ -93,6 +94,7 @@ func ranks(xs []float64) []float64 {
 			to++
 		}
 		for _, i := range order[from:to] {
+			// The mean of the ranks from+1 to to.
 			out[i] = float64(from+to+1) / 2
 		}
 		from = to

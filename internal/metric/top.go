@@ -50,6 +50,7 @@ func hits(b *Batch, out outputs, k int) ([]ratio, error) {
 	all := make([]ratio, b.N)
 	for i, row := range labels {
 		for at, label := range row {
+			// It counts neither as correct nor as a label.
 			if label < 0 {
 				continue
 			}

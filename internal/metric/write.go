@@ -18,6 +18,7 @@ func WriteArrays(path string, runs iter.Seq[map[string]*ir.Array]) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
+	// The bound on files is for those of evaluators, which are temporary.
 	left := int64(math.MaxInt64)
 	a := &archive{path: filepath.Join(folder.Path, "arrays"), left: &left}
 	defer func() { err = errors.Join(err, a.close()) }()

@@ -54,6 +54,7 @@ func (g *Samples) Add(now ...Quantity) {
 		return
 	}
 	kept := g.rows[:0]
+	// Those at odd indices are at multiples of the new distance, as the later ones will be.
 	for i := 1; i < len(g.rows); i += 2 {
 		kept = append(kept, g.rows[i])
 	}
@@ -76,6 +77,7 @@ func (g *Samples) Growth() (all []Growth) {
 				smaller++
 			}
 		}
+		// A leak need not add at every sample; most of them must, and none may take away.
 		r.Grows = r.Checked && smaller == 0 && 4*larger >= 3*(len(after)-1)
 		all = append(all, r)
 	}

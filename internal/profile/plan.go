@@ -47,6 +47,7 @@ func divided(b memory.Block, values []engine.Lifetime, phases []string) []memory
 		if k+1 < len(values) {
 			piece.Last = values[k+1].First - 1
 		}
+		// Inputs exist before the first step.
 		if phase := phases[max(v.First, 0)]; b.Kind == memory.Activation &&
 			(phase == string(grad.Backward) || phase == string(grad.Update)) {
 			piece.Kind = memory.Gradient
@@ -88,6 +89,7 @@ func (p *plan) peak() *Peak {
 		st := p.usage.Steps[b.First]
 		v := Value{Name: b.Name, Node: st.Node, Op: st.Op, Kind: b.Kind.String(), Bytes: b.Bytes}
 		if b.Kind == memory.Scratch {
+			// Scratch memory belongs to a node, not to a value.
 			v.Name = ""
 		}
 		out.Values = append(out.Values, v)
@@ -160,6 +162,7 @@ func (p *plan) waste() *Waste {
 func needed(values []engine.Lifetime) (area int64) {
 	var cuts []int
 	for _, v := range values {
+		// Between two cuts the set of values in use is the same.
 		cuts = append(cuts, v.First, v.Last+1)
 	}
 	slices.Sort(cuts)

@@ -46,6 +46,7 @@ func (r *Recorder) Profile() *Profile {
 	for k, s := range r.rows {
 		add(phases, k.phase, *s)
 		if k.op == "" {
+			// Rows without an operator are activities outside of graphs, such as waiting for samples.
 			waited += s.time
 		} else {
 			nodes += s.time
@@ -114,6 +115,7 @@ type Live struct {
 func (r *Recorder) Live() Live {
 	r.mu.Lock()
 	now, most, step, held, samples := r.now, r.most, r.done, r.static, r.samples
+	// The next maximum starts from what is in use.
 	r.most = r.now
 	r.mu.Unlock()
 	live := Live{Step: step, Arena: byKind(now), Most: byKind(most), Held: byKind(held), Heap: heapInUse()}

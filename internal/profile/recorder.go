@@ -103,12 +103,14 @@ func (r *Recorder) End() {
 	took := time.Since(r.began)
 	r.mu.Lock()
 	r.done++
+	// Between steps the arena is empty.
 	r.now = memory.Usage{}
 	r.mu.Unlock()
 	r.steps++
 	r.total += took
 	r.trace.step(r.began.Sub(r.start), took, r.steps)
 	if r.growth.Due(r.steps) {
+		// Garbage would hide what is still in use. The time of the step is taken already.
 		runtime.GC()
 		r.growth.Add(r.measure()...)
 	}
@@ -176,6 +178,7 @@ func (s *session) Step(e engine.Event, run func() error) error {
 	begin := time.Now()
 	err := run()
 	took := time.Since(begin)
+	// Nodes of subgraphs have rows of their own; times must not count twice.
 	own := took - r.nested[len(r.nested)-1]
 	if r.nested = r.nested[:len(r.nested)-1]; len(r.nested) > 0 {
 		r.nested[len(r.nested)-1] += took

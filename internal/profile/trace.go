@@ -63,6 +63,7 @@ func (r *Recorder) Trace(w io.Writer) error {
 		{Name: "thread_name", Phase: "M", PID: 1, TID: 1, Args: map[string]any{"name": "steps"}},
 	}
 	all := slices.Concat(r.trace.steps, r.trace.events)
+	// At equal times a step remains before its nodes, as viewers nest later events in earlier ones.
 	slices.SortStableFunc(all, func(a, b event) int { return int(a.at - b.at) })
 	var last memory.Usage
 	for _, e := range all {

@@ -114,6 +114,7 @@ func (s *Shared) compare(ctx context.Context, a, b engine.Session, batch *datase
 		return errors.New("the backend does not return values inside a graph")
 	}
 	var failed error
+	// The first run is a coroutine of the second one, so that only values whose order differs are copied.
 	next, stop := iter.Pull2(func(yield func(string, *ir.Array) bool) {
 		failed = first.Watch(ctx, in, s.Names, func(name string, x *ir.Array) error {
 			if !yield(name, x) {
@@ -167,6 +168,7 @@ func (e *earlyValues) until(name string) *ir.Array {
 			e.dropped[at] = true
 		default:
 			e.free -= int64(len(x.Data))
+			// The array is part of the arena of the run, which goes on.
 			e.values[at] = x.Clone()
 		}
 	}
@@ -226,6 +228,7 @@ func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.
 			if v == nil {
 				continue
 			}
+			// This remains for values that were not measured.
 			noise[v] = reaches
 			m := by[v.Name]
 			if m == nil {
@@ -253,6 +256,7 @@ func relative(db float64) float64 {
 	switch {
 	case math.IsNaN(db):
 		return 0
+	// The difference of two infinite ratios would be NaN.
 	case math.IsInf(db, -1):
 		return math.MaxFloat64
 	}

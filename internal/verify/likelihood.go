@@ -71,6 +71,7 @@ func Probabilities(row []float64) []float64 {
 	}
 	p, top, all := make([]float64, len(row)), slices.Max(row), 0.0
 	for i, v := range row {
+		// Without the largest score subtracted the exponential of large scores overflows.
 		p[i] = math.Exp(v - top)
 		all += p[i]
 	}

@@ -29,6 +29,7 @@ func (c *comparison) addMetrics(batch *dataset.Batch, want, got map[string]*ir.A
 		Targets: batch.Targets, First: batch.First, N: batch.N,
 	}
 	if c.single {
+		// Recorded outputs are no reference of a metric: only the model itself is measured.
 		b.Want = nil
 	}
 	if labels := batch.Classes(); labels != nil && c.accuracy != nil {
@@ -98,6 +99,7 @@ func (c *comparison) measuredAccuracy(r *verification.Result) {
 	}
 	r.Accuracy = &verification.Accuracy{Before: rounded(s.Before, 9), After: *rounded(s.After, 9), Error: s.Error,
 		Likelihood: c.drop.of()}
+	// The fraction times the number is the count of the first model, up to rounding.
 	if n, lost, gained := c.accuracy.Changed(); !c.single {
 		r.Accuracy.Drop = verification.NewDrop(int64(n), int64(math.Round(s.Before*n)), int64(lost), int64(gained))
 	}

@@ -87,11 +87,13 @@ type Ports interface {
 func (p *Padding) Parts(name string, want, got *ir.Array) iter.Seq2[*ir.Array, *ir.Array] {
 	return func(yield func(*ir.Array, *ir.Array) bool) {
 		m, axis := p.axisOf(name, want)
+		// Positions of elements of less than a byte cannot be copied.
 		if m == nil || got.DType.Bits()%8 != 0 {
 			yield(want, got)
 			return
 		}
 		for i, kept := range m.kept {
+			// A sample of padding alone has nothing to compare.
 			if len(kept) > 0 && !yield(positions(want, i, axis, kept), positions(got, i, axis, kept)) {
 				return
 			}

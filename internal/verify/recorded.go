@@ -151,6 +151,7 @@ func numbers(want, got []float64, relative, absolute float64) error {
 }
 
 func near(want, got, relative, absolute float64) bool {
+	// The difference of two infinities is NaN, which is within no bounds.
 	if !finite(want) || !finite(got) {
 		return want == got || math.IsNaN(want) && math.IsNaN(got)
 	}

@@ -37,6 +37,7 @@ func (r *renamed) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 		args[other(r.inputs, name)] = a
 	}
 	if len(fetch) == 0 {
+		// No names ask for all outputs, which are returned under the student's names, too.
 		fetch = PortNames(r.Outputs())
 	}
 	names := make([]string, len(fetch))

@@ -52,6 +52,7 @@ func sameConst(ctx context.Context, e *ir.Eval, v, w *ir.Tensor) bool {
 		}
 		return buf
 	}
+	// Constants that cannot be read count as different.
 	x, y := read(v), read(w)
 	return x != nil && bytes.Equal(x, y)
 }

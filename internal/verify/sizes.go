@@ -29,6 +29,7 @@ func sizedByValues(s Ports, name string, in map[string]*ir.Array, want, got []in
 			}
 		}
 		if types, err := t.Types(specs); err == nil {
+			// Types that are inferred from shapes lack the outputs whose sizes depend on values.
 			_, known := types[name]
 			return !known
 		}
@@ -84,6 +85,7 @@ func (d *outputSums) sized(want, got *ir.Array, scores bool) {
 		return
 	}
 	d.sizes.common = true
+	// Positions are compared as they come; Distance counts the rows that only one of both has.
 	n := min(want.Shape[axis], got.Shape[axis])
 	if want, got = leading(want, axis, n), leading(got, axis, n); measurable(want, got) &&
 		slices.Equal(want.Shape, got.Shape) {
@@ -214,6 +216,7 @@ func Distance(want, got *ir.Array) (noise, signal float64) {
 	n, rows := d.sizes, max(d.sizes.before, d.sizes.after)
 	switch {
 	case n.isBoxes && n.boxes.Boxes > 0:
+		// A pair takes its two boxes out of the noise as far as they overlap.
 		return float64(n.boxes.Boxes) - 2*n.boxes.Overlap, float64(n.boxes.Boxes)
 	case d.agree.all > 0:
 		return float64(d.agree.all - d.agree.yes), float64(d.agree.all)

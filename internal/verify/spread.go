@@ -23,6 +23,7 @@ func (s *spread) deviation() float64 {
 		return 0
 	}
 	ratio := s.noise / s.signal
+	// The sum of the squares of noise - ratio·signal, from sums alone.
 	residuals := s.noise2 - float64(2*ratio*s.product) + float64(ratio*ratio*s.signal2)
 	return math.Sqrt(max(0, residuals)*s.runs/(s.runs-1)) / s.noise
 }
