@@ -46,6 +46,8 @@ func (a *ahead) take() opened {
 		o = a.open(a.todo[0])
 	}
 	a.next, a.todo = nil, a.todo[1:]
+	// One model ahead: each holds memory. The order is that of the measurements, so that results do not depend on who
+	// is faster.
 	if a.worker && len(a.todo) > 0 && o.err == nil {
 		next, m := make(chan opened, 1), a.todo[0]
 		a.next = next
@@ -59,5 +61,7 @@ func (a *ahead) close() error {
 	if a.next == nil {
 		return nil
 	}
+	// Also after an error of another measurement: the goroutine ends before the source is closed, whose files it
+	// reads.
 	return (<-a.next).close()
 }

@@ -51,6 +51,7 @@ func (t *tuner) openBaseline(ctx context.Context) (*baseline, error) {
 	if err := k.raise(ctx, b); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
+	// Without a session trials run on their own: raised models do not share values with one that is not.
 	if b.Model.Opset("") < k.opset {
 		return k, nil
 	}
@@ -58,6 +59,7 @@ func (t *tuner) openBaseline(ctx context.Context) (*baseline, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.close())
 	}
+	// Weights that are read anew in each run cannot be shared, and the memory is needed.
 	if _, streamed := s.Weights(); streamed > 0 {
 		return k, s.Close()
 	}
@@ -114,6 +116,8 @@ func (k *baseline) inputs(ctx context.Context, at int, in map[string]*ir.Array,
 	c := k.cached[at]
 	all := maps.Clone(in)
 	maps.Copy(all, c.values)
+	// Activations of the layer before are given to the part that computes these: a model of n layers is run once for
+	// all, and not from its inputs for each.
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return all[name] != nil })
 	got := map[string]*ir.Array{}
 	if len(missing) > 0 {
@@ -152,6 +156,7 @@ func (k *baseline) compute(ctx context.Context, all map[string]*ir.Array, given,
 	names []string) (map[string]*ir.Array, error) {
 	if p := &k.part; p.Interpreter == nil || !slices.Equal(p.given, given) || !slices.Equal(p.fetch, names) {
 		k.freePart()
+		// The same part serves all variants of a layer and all samples.
 		k.part = part{k.session.Part(given, names), given, names}
 	}
 	return k.part.Run(ctx, verify.InputsOf(k.part, all), names)
@@ -169,6 +174,7 @@ func tensorsOf(m *ir.Model) map[*ir.Tensor]string {
 	names := map[*ir.Tensor]string{}
 	for g := range m.Graphs() {
 		for _, v := range g.Consts() {
+			// By their order: names need not be unique, and each trial opens the file anew, with tensors of its own.
 			names[v.Const] = strconv.Itoa(len(names))
 		}
 	}

@@ -33,6 +33,7 @@ func (r *cachedSession) Run(ctx context.Context, in map[string]*ir.Array,
 		return r.outputs[at], nil
 	}
 	out, err := r.Interpreter.Run(ctx, in, fetch)
+	// This run was beyond the memory the first time, and is again.
 	if err != nil || at < len(r.outputs) {
 		return out, err
 	}

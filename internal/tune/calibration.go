@@ -16,6 +16,8 @@ const (
 // they are excluded from evaluation, which would be biased on them. Methods calibrate on evenly spaced samples.
 func calibrationSamples(set *dataset.Set, d job.Data) (calibrate int, seen map[int]bool) {
 	n := set.Len()
+	// Random samples are as many as needed, few samples none to spare, and a batch of a fixed size is evaluated as a
+	// whole.
 	if d.Generated() || n < leastShared || set.Size(1) > 1 {
 		return 0, nil
 	}

@@ -22,6 +22,8 @@ func (t *tuner) survive(ctx context.Context, err error, failed *string) error {
 	var side *verify.SideError
 	_, elsewhere := ir.ElsewhereIn(err)
 	switch {
+	// None of these is about the candidate: a search that went on would choose without what another process measures,
+	// or without a disk.
 	case err == nil, elsewhere, ctx.Err() != nil:
 		return err
 	case errors.As(err, &option), errors.As(err, &file), errors.As(err, &number),

@@ -57,6 +57,7 @@ func (t *tuner) layers(ctx context.Context, together bool) ([]*layer, error) {
 	t.search.Measure, t.search.Samples = measures[t.byScores()], len(t.spread(t.samples(list)))*t.batch()
 	t.search.Layers = t.sensitivities(list)
 	for _, l := range list {
+		// After the report has them: what failed is listed, and not chosen.
 		l.variants = slices.DeleteFunc(l.variants, func(v variant) bool { return v.failed != "" })
 	}
 	return list, nil
@@ -102,6 +103,8 @@ func knownLayers(j ir.Journal, candidates []Candidate) (list []*layer, ok bool) 
 
 // find finds the layers and measures them.
 func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
+	// Before candidates: constants that only their steps add cannot be selected by name, which is an error of the
+	// step.
 	bytes, positions, err := unchanged(ctx, t)
 	if err != nil {
 		return nil, err
@@ -125,6 +128,8 @@ func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 		return nil, &Unreachable{why + t.leftOut()}
 	}
 	list := found.list
+	// The list is kept: the process that puts the measurements together need not build the candidates, with their
+	// calibration, for the names of weights.
 	if together {
 		list = mergeSmall(list)
 	} else if _, err := ir.Once(ctx, t.Journal, foundUnit, true, func() ([]byte, error) {
@@ -170,6 +175,8 @@ func (f *finder) costs(layers []*layer) []int64 {
 	costs := make([]int64, len(layers))
 	for i, l := range layers {
 		at := f.positions[l.names[0]]
+		// A layer is one unit of the division: its variants need the same activations, up to which each process would
+		// run the source.
 		costs[i] = int64(at + len(l.variants)*(last+last/3-at))
 	}
 	return costs
@@ -185,6 +192,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 			return m.openVariant(ctx, v)
 		}}
 	measure := func() (err error) {
+		// Only if there is something to measure: a process whose results are all known opens no source.
 		if m.baseline == nil {
 			if m.baseline, err = t.openBaseline(ctx); err != nil {
 				return &verify.SideError{Side: verify.First, Err: err}
@@ -202,6 +210,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 	}
 	err := ir.Each(t.Journal, costs, func(i int, mine bool) error {
 		l := layers[i]
+		// Also for layers of other processes: the number tells which activations are of the layer before.
 		m.baseline.next()
 		for j := range l.variants {
 			v := &l.variants[j]
@@ -231,6 +240,7 @@ func (v *variant) once(ctx context.Context, j ir.Journal, unit string, mine bool
 	b, err := ir.Once(ctx, j, unit, mine, func() ([]byte, error) {
 		err := measure()
 		if v.failed != "" {
+			// Not chosen whatever it saves.
 			v.sensitivity = maxSensitivity
 		}
 		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(v.bytes)),
@@ -331,6 +341,7 @@ func (f *finder) add(row pass.Row, i int) {
 	for _, p := range row.After {
 		bytes += p.Bytes()
 	}
+	// Such as the int32 bias of a quantized layer: it changes with the weight, and saves nothing itself.
 	if bytes >= row.Before.Bytes() {
 		f.riders = append(f.riders, companion{row.Tensor, row.Consumers, i})
 		return
@@ -341,6 +352,7 @@ func (f *finder) add(row pass.Row, i int) {
 		f.of[row.Tensor] = l
 		f.list = append(f.list, l)
 	}
+	// Separately compressed, two names of one payload would be stored twice.
 	if with := f.of[row.SharedWith]; row.SharedWith != "" && with != nil && with != l {
 		f.merge(with, l)
 		l = with

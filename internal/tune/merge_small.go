@@ -14,6 +14,7 @@ func mergeSmall(layers []*layer) []*layer {
 	}
 	var kept []*layer
 	for _, l := range layers {
+		// Each measurement of a layer takes a run per candidate, whatever it could save.
 		same := func(o *layer) bool { return o.small && slices.Equal(o.candidates(), l.candidates()) }
 		if l.small = l.bytes*negligible < all; !l.small {
 			kept = append(kept, l)

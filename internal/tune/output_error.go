@@ -56,10 +56,12 @@ func (d *outputError) add(padding *verify.Padding, want, got map[string]*ir.Arra
 		if g == nil || w.Kind != ir.Dense || g.Kind != ir.Dense {
 			continue
 		}
+		// Another size is noise: taken for exact, it would make its variant the best one.
 		if !slices.Equal(w.Shape, g.Shape) {
 			d.count(name, w, g)
 			continue
 		}
+		// One wrong class number would outweigh the errors of all scores.
 		if floats && !isFloats(w) {
 			continue
 		}
@@ -127,6 +129,7 @@ const maxSensitivity = 1e9
 // outputs.
 func (d *outputError) sensitivity(scores bool) float64 {
 	worth, n := 0.0, 0
+	// In the order of names: sums of floats depend on their order, and choices on their last bit.
 	for _, name := range slices.Sorted(maps.Keys(d.signal)) {
 		if signal := d.signal[name]; signal > 0 {
 			worth += d.noise[name] / signal

@@ -28,12 +28,15 @@ func paretoFront(layers []*layer) []choice {
 				next = append(next, &point{p.bytes + v.bytes, p.sensitivity + v.sensitivity, v.candidate, p})
 			}
 		}
+		// Thinned after each layer: the number of points would grow with the product of variants.
 		points = thinned(nonDominated(next))
 	}
 	choices := make([]choice, len(points))
 	for i, p := range points {
 		choices[i] = make(choice, len(layers))
 		for k := len(layers) - 1; k >= 0; k-- {
+			// Points hold their predecessor only: a choice of all layers for each point and step would take the square of
+			// the layers.
 			choices[i][k], p = p.last, p.previous
 		}
 	}

@@ -39,6 +39,7 @@ func (s *screen) learn(counts []metric.Count) {
 	if s == nil || len(counts) == 0 {
 		return
 	}
+	// What the source classifies correctly is the same in each trial.
 	if s.source == nil {
 		s.source, s.lost = counts, make([]float64, len(counts))
 	}
@@ -83,6 +84,7 @@ func (c *counted) add(n metric.Count) error {
 	}
 	c.counts = append(c.counts, n)
 	c.wrong += n.Labels - n.After
+	// The last run does not end a trial: it is complete then, with its metrics.
 	if c.ends && len(c.counts) < len(c.source) && c.misses(c.wrong) {
 		return errMissed
 	}
@@ -123,5 +125,6 @@ func (s *screen) misses(wrong float64) bool {
 		labels += c.Labels
 		before += c.Before
 	}
+	// All labels that were not run count as correct, so that no trial ends that might hold the gate.
 	return (before-(labels-wrong))/labels > s.bound+slack
 }

@@ -33,6 +33,8 @@ func (t *tuner) choose(ctx context.Context) ([]pass.Options, error) {
 		return nil, err
 	}
 	choices := paretoFront(layers)
+	// The front assumes that sensitivities add up. What it leaves out for that is tried afterwards: one method for
+	// all weights, and single changes of the best choice.
 	if t.Bytes > 0 {
 		err = t.largest(ctx, layers, choices)
 	} else if err = t.smallest(ctx, layers, choices); err == nil {
@@ -59,6 +61,7 @@ func (t *tuner) smallest(ctx context.Context, layers []*layer, choices []choice)
 			lo = mid + 1
 		}
 	}
+	// The choice that changes nothing holds all gates: a search that ends there found nothing.
 	if t.best == nil || !slices.ContainsFunc(t.best, func(candidate int) bool { return candidate != none }) {
 		return &Unreachable{t.nearest()}
 	}
@@ -82,6 +85,7 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 	if err != nil {
 		return err
 	}
+	// The largest file within the target: it is the least sensitive one of the front.
 	lo, hi := 0, len(choices)-1
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
@@ -172,6 +176,8 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 			}
 		}
 	}
+	// Stable, so that equal costs have the order of layers: the number of trials is bounded, and which ones are made
+	// must not vary.
 	slices.SortStableFunc(list, func(a, b saving) int { return cmp.Compare(a.cost, b.cost) })
 	for _, s := range list[:min(len(list), mostPolished)] {
 		if layers[s.layer].as(s.to).bytes >= layers[s.layer].as(t.best[s.layer]).bytes {
@@ -291,6 +297,7 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string,
 	if err := json.Unmarshal(text, &r); err != nil || r.Trial == nil {
 		return false, err
 	}
+	// From the journal as from a trial, so that an interrupted search goes on with the same trials.
 	t.screen.learn(r.Counts)
 	if held = r.Trial.Accepted; !held {
 		t.missed, t.failed = r.Gates, append(t.failed, c)
@@ -312,6 +319,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 	}
 	defer b.close()
 	bytes := t.size(b)
+	// Before it is opened: a choice that is not smaller is of no use, whatever its gates.
 	if bytes >= below {
 		return tried{}, nil
 	}
@@ -321,6 +329,8 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 	}
 	defer s.Close()
 	trial := &pass.Trial{What: what, Bytes: bytes}
+	// The samples that earlier trials lost come first: on magika 17 of 27 trials end after 2 to 40 of 103 samples,
+	// with the same choices.
 	if trial.Ended, err = t.screened(ctx, s); err != nil || trial.Ended > 0 {
 		return tried{Trial: trial}, err
 	}

@@ -45,6 +45,7 @@ func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 		r.Replace(s, st.gatherBytes(r, s))
 		return
 	}
+	// Rows are looked up before they are dequantized: only what is found becomes floats.
 	rows := func(v *ir.Value) *ir.Value { return g.Insert(at, "Gather", []*ir.Value{v, s.Activation()}) }
 	quantized := rows(r.castToBytes(st, st.Quantized))
 	var zero *ir.Value
@@ -148,6 +149,7 @@ func (r *Rewriter) dequantizeBlocks(g *ir.Graph, at *ir.Node, st *Blockwise, x, 
 	case z != 0:
 		x = g.Insert(at, "Sub", []*ir.Value{x, r.step.Const(g, ir.Float, nil, ir.Floats(float32(z)))})
 	}
+	// Products are computed in float32 and rounded once, as a reader restores them.
 	if st.Layout.Spec.Half {
 		scale = r.Cast(g, at, scale, ir.Float)
 	}
@@ -185,6 +187,7 @@ func (r *Rewriter) unpack(g *ir.Graph, at *ir.Node, st *Blockwise, packed *ir.Va
 	one := func(n int64) *ir.Value { return r.step.Const(g, ir.Int64, []int64{1}, ir.Ints(n)) }
 	table := st.table(r, kernel.ByteValues(st.Layout.Bits))
 	if to != ir.Uint8 {
+		// The table is cast and not the weight: a conversion of 256 bytes.
 		table = r.Cast(g, at, table, to)
 	}
 	x := g.Insert(at, "Gather", []*ir.Value{table, r.Cast(g, at, packed, ir.Int32)})

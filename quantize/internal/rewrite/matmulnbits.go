@@ -65,6 +65,8 @@ func (st *Blockwise) widened(r *Rewriter) *widened {
 		bytes:     map[*ir.Value]int64{st.Quantized: 2 * st.Quantized.Const.Bytes()},
 	}
 	z := st.ZeroPointValue
+	// Zero points have rows of whole bytes of their own: padding in 2 bits may be more than 4 bits need, which is cut
+	// below.
 	if z == nil {
 		return st.wide
 	}
@@ -99,6 +101,7 @@ func importDomain(g *ir.Graph, domain string) {
 	if g.Opset(domain) > 0 {
 		return
 	}
+	// Functions have imports of their own.
 	list := &g.Model().Opsets
 	if f := g.Function(); f != nil {
 		list = &f.Opsets

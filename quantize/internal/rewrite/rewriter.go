@@ -32,6 +32,7 @@ type scopedValue struct {
 func (r *Rewriter) Replace(s *weights.Consumer, y *ir.Value) {
 	inputs := slices.Clone(s.Node.Inputs())
 	s.Node.ReplaceBy(y)
+	// After the replacement: they are constants without consumers now, or nodes that computed them.
 	for _, v := range inputs {
 		if v != nil {
 			v.Drop()
