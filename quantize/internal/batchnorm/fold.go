@@ -43,6 +43,7 @@ type folder struct {
 
 // each folds the nodes of the model.
 func (f *folder) each(ctx context.Context, fold func(context.Context, *ir.Node) error) error {
+	// Collected, as folding removes nodes.
 	for _, n := range slices.Collect(f.step.Model.Nodes()) {
 		if err := fold(ctx, n); err != nil {
 			return err
@@ -73,6 +74,7 @@ func (f *folder) node(ctx context.Context, n *ir.Node) error {
 // normalize folds a BatchNormalization into the previous layer, else into the next one, or returns the reason why it
 // cannot.
 func (f *folder) normalize(ctx context.Context, n *ir.Node, a channelAffine) (reason pass.Reason, err error) {
+	// The layer before comes first: the one after may pad with zeros, and a shift before it would change these.
 	l, reason := f.layerBefore(n, n.Input(0))
 	if reason.None() {
 		if rank, ok := opset.Rank(n.Input(0)); !l.Spatial() && (!ok || rank != 2) {
@@ -130,6 +132,7 @@ func (f *folder) foldIntoPrevious(ctx context.Context, n *ir.Node, l *rescale.La
 	if reason := a.mismatch(n, l, l.Outputs); !reason.None() {
 		return reason, nil
 	}
+	// Before anything changes: a weight near the end of its range would be written as infinities.
 	if reason, err := l.Overflow(ctx, a.scale); err != nil || !reason.None() {
 		return reason, err
 	}
@@ -156,6 +159,7 @@ func (f *folder) foldIntoNext(ctx context.Context, n *ir.Node, l *rescale.Layer,
 	if reason, err := l.Overflow(ctx, a.scale); err != nil || !reason.None() {
 		return reason, err
 	}
+	// What the layer makes of the shift, by the weight before it is scaled.
 	shift, err := l.Response(ctx, l.Weight.Const, a.shift)
 	if err != nil {
 		return none, err

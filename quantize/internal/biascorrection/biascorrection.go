@@ -24,6 +24,7 @@ func (b *Correction) Apply(ctx context.Context, s *pass.Step, encodings map[*ir.
 	}
 	restored := map[*ir.Value]*ir.Tensor{}
 	for v, cd := range encodings {
+		// Lazy: weights are quantized once more when the mean error is computed, and none is held.
 		restored[v] = cd.Restore(cd.Recipe().Derive())
 	}
 	return correct(ctx, s, b.Data, restored)
@@ -61,6 +62,7 @@ func correct(ctx context.Context, s *pass.Step, d *calibrate.Data, restored map[
 	if err != nil {
 		return err
 	}
+	// A layer whose inputs give no means keeps its bias, and the ledger has the reason.
 	all = slices.DeleteFunc(all, func(k *layer) bool {
 		reason, is := useless[k.Layer]
 		if is {
@@ -106,6 +108,7 @@ func (k *layer) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Layers are linear, so that the mean error of outputs is the output of the error at the mean input.
 	is, err := k.Response(ctx, k.restored, means)
 	if err != nil {
 		return err

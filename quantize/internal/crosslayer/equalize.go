@@ -25,6 +25,7 @@ const (
 func Equalize(ctx context.Context, s *pass.Step) error {
 	e := rescale.New(s)
 	ps := pairs(e, s.Model)
+	// Pairs that share a layer converge together; parts one after the other bound the memory of their peaks.
 	for _, part := range parts(ps) {
 		if err := settle(ctx, part); err != nil {
 			return err
@@ -86,6 +87,7 @@ func settle(ctx context.Context, ps []*pair) error {
 	}
 	for _, s := range all {
 		s.peaks = nil
+		// The product of all steps at once, in one view of the weight; the steps themselves changed peaks only.
 		s.layer.ScaleInputs(s.in)
 		if err := s.layer.ScaleOutputs(ctx, s.out); err != nil {
 			return err
@@ -110,6 +112,7 @@ func (p *pair) equalize() float64 {
 		if !positive(made[i]) || !positive(read[i]) {
 			continue
 		}
+		// Both ranges become their geometric mean.
 		f[i] = math.Sqrt(made[i] / read[i])
 		inverse[i] = 1 / f[i]
 		farthest = max(farthest, math.Abs(math.Log(f[i])))

@@ -77,6 +77,7 @@ func (f *finder) use(u ir.Use, each int64) (*ir.Value, pass.Reason) {
 		return nil, pass.Reason{Code: pass.GraphOutput}
 	case u.Index != 0 || !ir.DefaultDomain(n.Op.Domain):
 		return nil, pass.Reason{Code: pass.Channels}.At(n)
+	// A channel becomes a run of inputs, one per position.
 	case n.Op.Is("Flatten") && f.spatial && n.Int("axis", 1) == 1:
 		return nil, f.flat(n)
 	case f.isHomogeneous(n):
@@ -90,6 +91,7 @@ func (f *finder) use(u ir.Use, each int64) (*ir.Value, pass.Reason) {
 		return nil, pass.Reason{Code: pass.Channels}.At(n)
 	case !reason.None():
 		return nil, reason
+	// Channels on another axis than the layer's inputs are not these.
 	case l.Node != n || l.Spatial() != f.spatial || l.Inputs != f.channels*each:
 		return nil, pass.Reason{Code: pass.Channels, Detail: "other layout of channels"}.At(n)
 	}

@@ -62,6 +62,7 @@ func (d *Quantizer) rewrite(ctx context.Context, step *pass.Step, ws []*weights.
 	if err != nil {
 		return err
 	}
+	// Before weights are replaced: the errors are those of the original weights, and layers are found by them.
 	if err := d.Bias.Apply(ctx, step, d.encodings(groups)); err != nil {
 		return err
 	}
@@ -123,6 +124,7 @@ func (d *Quantizer) mergeEqual(ctx context.Context, s *pass.Step, ws []*weights.
 	for _, w := range ws {
 		if g := by[first[w.Base]]; g != nil {
 			both := &weights.Weight{Base: g.Base, Consumers: slices.Concat(g.Consumers, w.Consumers)}
+			// One weight for both only if all their products can read it in one orientation and type.
 			if _, reason := d.encoding(both); reason.None() {
 				g.Weight, g.members = both, append(g.members, w)
 				continue
@@ -197,6 +199,7 @@ func (d *Quantizer) refuse(step *pass.Step, w *weights.Weight) pass.Reason {
 	if w.Base.Ambiguous {
 		return pass.Reason{Code: pass.Ambiguous}
 	}
+	// Stored for it as well, in float, the weight would make the file larger.
 	if !w.OtherConsumer.None() {
 		return w.OtherConsumer
 	}

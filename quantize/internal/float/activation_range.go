@@ -70,6 +70,7 @@ func (r *activationRange) observe(ctx context.Context, s *pass.Step, d *calibrat
 // that is not finite is out of every range.
 func (r *activationRange) magnitude(v *ir.Value, x []float32) uint32 {
 	most := kernel.AbsMaxBits(x)
+	// Only if the largest one may be of a mask are elements looked at one by one.
 	if most < maskBits || !r.masked[v] {
 		return most
 	}

@@ -204,6 +204,7 @@ func (x *graphConversion) propagate() {
 		for _, u := range v.Uses() {
 			n := u.Node
 			switch {
+			// An output of a subgraph is one of the node that has it.
 			case n == nil && u.Graph.Owner != nil:
 				mark(u.Graph.Owner.Outputs...)
 				// A loop-carried value is an input of the next iteration.

@@ -49,6 +49,7 @@ func (x *graphConversion) rewrite(ctx context.Context) error {
 	w, s := x.Converter, x.step
 	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat,
 		Far: x.activations.outOfRange, Limit: x.limitOf})
+	// After the plan, which decides which consumers read them in 16 bits.
 	taken, rest := x.splitConstants()
 	if len(taken) == 0 {
 		return w.store(ctx, s, rest)
@@ -101,6 +102,8 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 			}
 		}
 	}
+	// After constants, from which values are marked; keepSums last, as it needs the values that masks are part of,
+	// and propagates what it marks itself.
 	for _, mark := range []func(context.Context) error{x.markDivisions, x.markAttributes} {
 		if err := mark(ctx); err != nil {
 			return err
@@ -114,10 +117,13 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 // keepsFloat is the reason why v and its consumers are float32.
 func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (none pass.Reason, err error) {
 	sel := x.step.Select
+	// Also small constants become 16 bits: with float32 ones a node would need Casts.
 	sel.MinSize = 0
 	if sel.Excludes(v, pass.Consumers(v)) && pass.IsWeight(v.Const) {
 		return pass.Reason{Code: pass.FloatSelected, Detail: v.Name}, nil
 	}
+	// Large weights are read once, while they are written: values that do not fit make the run begin anew, with
+	// Precheck.
 	if v.Const.Elems() > maxSmallConst && !x.step.Env.Precheck && !x.Clamp {
 		return none, nil
 	}

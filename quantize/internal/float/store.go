@@ -89,6 +89,8 @@ func (w *Converter) refuse(s *pass.Step, v *ir.Value) pass.Reason {
 			return pass.Reason{Code: pass.GraphOutput}
 		}
 	}
+	// Of an operator that is not known nothing says that it reads a Cast as it read a constant; parameters of
+	// quantized values have to stay of their type.
 	for _, n := range consumers {
 		_, _, known := opset.Signature(n.Op, opset.Version(n))
 		if !known && n.Callee() == nil || len(operator.Of(n).Quantized()) > 0 {
@@ -137,6 +139,7 @@ func (h *storedHalf) replace(s *pass.Step, r *rewrite.Rewriter, v *ir.Value, not
 	before, consumers := v.Const, pass.Consumers(v)
 	row := h.row(v, note)
 	lookups, all := weights.Lookups(v)
+	// Where the table is widened on loading anyway, a lookup of 16-bit rows gains nothing.
 	if !s.Env.Target.Can(pass.Gather16) {
 		lookups, all = nil, false
 	}

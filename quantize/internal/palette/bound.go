@@ -118,6 +118,7 @@ func (e *encoding) newNearestCheck(ctx context.Context, of io.ReaderAt,
 	}
 	switch {
 	case e.Block == 0:
+	// Assigned by a table of intervals instead of exact limits.
 	case e.Entries > kernel.CodebookEntries: // half a cell of the table of entries
 		c.allowed, c.largest = 1.01/numSteps, 1
 	case e.outputs.channels > 0: // error feedback
@@ -136,6 +137,7 @@ func (c *nearestCheck) add(x []float32, y [][]float32) string {
 			a, b, s = b, a, -s
 		}
 		unit := s * c.peak
+		// The block has the scale 0: its elements are below the smallest scale.
 		if unit == 0 {
 			if max(v, -v) > c.peak*scaleTable().of[1] {
 				return fmt.Sprintf("element %d is %g, with the scale 0, and the largest one is %g", c.seen+i, v, c.peak)

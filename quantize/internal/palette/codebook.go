@@ -47,6 +47,8 @@ func newCodebook(entries []float32, scales *scaler) *codebook {
 	c.steps = &steps{}
 	at = 0
 	for i := range c.steps {
+		// By the middle of the interval: an element has the wrong one of two neighbours only within half an interval of
+		// their limit.
 		for float32(2*i+1)/numSteps-1 > c.limits[at] {
 			at++
 		}

@@ -35,6 +35,7 @@ const (
 func newCodebooks(e *encoding, f *pass.Floats, o observation) *codebooks {
 	l := e.Layout
 	c := &codebooks{trainer: trainer{l, scaleTable()}, importance: e.importance, floats: f, peak: 1}
+	// A weight with few distinct values is stored exactly.
 	if o.distinct != nil {
 		entries := make([]float32, l.Entries)
 		for i := range entries {
@@ -98,6 +99,7 @@ func (c *codebooks) at(i int64) (*codebook, int64, error) {
 // not needed any more.
 func (c *codebooks) trainPanel() error {
 	rows, limit := c.sampledRows()
+	// As many groups as fit into memory, so that rows are read in long runs.
 	n := min(c.Groups-c.to, max(1, panelElems/max(1, rows*c.Inner)))
 	if c.Outer == 1 {
 		c.all, c.from = c.all[:0], c.to

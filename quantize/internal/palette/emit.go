@@ -155,7 +155,8 @@ func (e *emitter) indices(st *stored, v *ir.Value) *ir.Value {
 	case st.listed():
 		return e.node("Gather", e.bytes(st), x)
 	}
-	// Three bytes are a number of four indices.
+	// Four 6-bit indices are one 24-bit number, whose digits Div and Mod separate: BitShift of ONNX takes unsigned
+	// integers only.
 	x = e.node("MatMul", x, e.integers([]int64{3, 1}, 1, 1<<8, 1<<16))
 	units := make([]int32, 4)
 	for i := range units {

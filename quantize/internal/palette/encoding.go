@@ -106,6 +106,7 @@ func (e *encoding) observe(ctx context.Context, f *pass.Floats) (observation, er
 	if reason := spec.NotFinite(bits); !reason.None() {
 		return o, &pass.Unfit{Tensor: e.weight.Name, Reason: reason}
 	}
+	// All values are entries: no scale can fail, not even that of subnormal numbers.
 	if few {
 		return o, nil
 	}
@@ -196,6 +197,8 @@ func (w *encoder) assign(c *codebook, v values, i, first int64) {
 	if block > 0 {
 		scales = w.scales[i/w.Block:][:len(v.x)/block]
 	}
+	// Scales of vectors are those of their largest elements: the search of better ones knows entries of single
+	// elements only.
 	if c.vectors != nil {
 		if block > 0 {
 			w.magnitudes(scales, v.x, block)
@@ -214,6 +217,7 @@ func (w *encoder) assign(c *codebook, v values, i, first int64) {
 		return
 	}
 	w.magnitudes(scales, v.x, block)
+	// Scales first, then entries at these scales: error feedback shifts elements by a part of their scale.
 	w.search(scales, v, block, c)
 	if w.feedback != nil && c.kernel != nil {
 		w.feedback.assign(c.kernel, indices, v.x, scales, first)

@@ -35,6 +35,7 @@ func (q *Quantizer) importances(ctx context.Context, s *pass.Step, plans []*plan
 			continue
 		}
 		of[l] = &importance{l, make([]float64, l.Inputs)}
+		// Set before the samples run, and removed where these give no statistics.
 		layers, p.encoding.importance = append(layers, l), of[l]
 	}
 	useless, err := rescale.VisitInputs(ctx, s, q.Samples, layers, func(l *rescale.Layer, channel int, x []float32) {

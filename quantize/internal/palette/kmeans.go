@@ -98,11 +98,14 @@ func (c *costs) layer(last, next []float64, before, start []int32, lo, hi, from,
 	mid := (lo + hi) / 2
 	least, at := math.Inf(1), min(max(from, int(before[mid])), to)
 	for i := at; i <= min(to, mid); i++ {
+		// Of equal errors the first one, so that the result does not depend on the order of the search.
 		if e := last[i] + c.of(i, mid); e < least {
 			least, at = e, i
 		}
 	}
 	next[mid], start[mid] = least, int32(at)
+	// The first point of the last cluster grows with the end: the halves search on either side of it, and all ends of
+	// a layer together take n·log n steps.
 	c.layer(last, next, before, start, lo, mid-1, from, at)
 	c.layer(last, next, before, start, mid+1, hi, at, to)
 }

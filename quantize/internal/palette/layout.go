@@ -36,6 +36,7 @@ func newLayout(shape []int64, axis int, size, block int64, entries, vector int) 
 		}
 		channel := l.Elems / l.Outer / shape[axis]
 		if size = min(size, shape[axis]); l.Outer > 1 {
+			// Groups of equal size, as they alternate in the order of the file.
 			size = weightonly.Divisor(shape[axis], size)
 		}
 		l.Inner = size * channel

@@ -48,6 +48,7 @@ func (q *Quantizer) Apply(ctx context.Context, s *pass.Step) error {
 		}
 		plans = append(plans, p)
 	}
+	// Tables shared by all weights count once, so that whether they are worth it is decided for all plans.
 	plans, err := spec.Precheck(ctx, s, q.worthTables(s, plans), func(p *plan) (*ir.Value, spec.Encoding) {
 		return p.weight, p.encoding
 	})

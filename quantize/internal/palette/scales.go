@@ -33,6 +33,7 @@ var scaleTable = sync.OnceValue(func() *scaler {
 		t.of[i] = float32(math.Ldexp(eighths[down%stepsOctave], -(down / stepsOctave)))
 		t.of[i|scaleSign] = -t.of[i]
 	}
+	// Rounded to float16, as runtimes read them from the file.
 	kernel.F16FromF32(t.half[:], t.of[:])
 	kernel.F32FromF16(t.of[:], t.half[:])
 	for i, s := range t.of {

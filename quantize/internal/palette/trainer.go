@@ -33,7 +33,9 @@ func (t *trainer) train(v values) *codebook {
 	blocks := len(v.x) / int(t.Block)
 	f := &fitting{trainer: t, values: v, first: make([]byte, blocks), indices: make([]byte, len(v.x))}
 	c := t.rounded(kmeans(f.points(), t.Entries), pinned)
+	// Scales fit entries and entries fit scales in turn, as in Lloyd's algorithm.
 	for range rounds {
+		// Rounded in each round: the next one fits scales to the entries as they are stored.
 		c = t.rounded(f.refit(c), pinned)
 	}
 	return c
@@ -84,6 +86,7 @@ func (f *fitting) points() []point {
 	for b, s := range f.first {
 		from := b * int(f.Block)
 		if peak(f.x[from:][:f.Block]) < 0 {
+			// The largest element becomes 1 in each block, whatever its sign: entries need not be symmetric.
 			s |= scaleSign
 		}
 		for i := from; i < from+int(f.Block); i++ {

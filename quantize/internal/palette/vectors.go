@@ -42,6 +42,7 @@ func (v *vectors) nearest(x []float32) (at int, least float64) {
 		if below < above {
 			i, d = down, below
 		}
+		// Squares of the other elements only add to it, and all entries that are left are farther away in the first.
 		if float64(d*d) > least {
 			break
 		}
@@ -102,6 +103,7 @@ func (c *cloud) kmeans(k int) *vectors {
 // seeds are vectors of the sample, each drawn with a probability proportional to its weighted squared distance from the
 // ones before.
 func (c *cloud) seeds(k int) *vectors {
+	// A fixed seed: the same weight has the same codebook in each run.
 	r := rand.New(rand.NewPCG(1, uint64(k)))
 	entries, left := make([]float32, 0, k*c.size), slices.Clone(c.weights)
 	distance := make([]float64, len(c.weights))

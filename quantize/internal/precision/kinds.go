@@ -35,6 +35,7 @@ func (k *kinds) of(v *ir.Value) kind {
 	if v == nil {
 		return unknown
 	}
+	// Two values of one name: type information of the name may be of the other one.
 	if v.Ambiguous {
 		return unknown
 	}

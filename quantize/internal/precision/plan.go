@@ -56,6 +56,8 @@ func New(m *ir.Model, o Options) *Plan {
 		narrow: map[*ir.Node]bool{}, low: map[*ir.Value]bool{}, exact: map[*ir.Value]bool{}, coded: map[*ir.Value]bool{},
 		whole: map[*ir.Function]bool{}, bounds: map[bound]*ir.Value{},
 	}
+	// Functions first: whether a body computes in the narrow type depends on all its calls, and nodes in it are
+	// decided as a whole.
 	p.functions(m)
 	for _, v := range m.Graph.Inputs {
 		p.low[v] = !o.KeepIO && p.is(v) && v.Initializer() == nil && p.Far(v).None()
@@ -86,6 +88,7 @@ func (p *Plan) graph(g *ir.Graph) {
 		return
 	}
 	for _, n := range nodes {
+		// Arguments, subgraphs, and then the node, whose outputs have the types of theirs.
 		p.enter(n)
 		for s := range n.Subgraphs() {
 			p.graph(s)
@@ -234,6 +237,8 @@ func (p *Plan) narrows(n *ir.Node) bool {
 			floats++
 		}
 	}
+	// Products are worth a Cast of their inputs; other nodes only follow narrow ones. A product of exact integers, such
+	// as positions, with a small constant is not: it stays exact.
 	if operator.Of(n).Precision == operator.LowPrecision {
 		return floats == 0 || exact < floats || size > smallFactor
 	}
@@ -337,6 +342,7 @@ func (p *Plan) functions(m *ir.Model) {
 	for _, f := range m.Functions {
 		p.whole[f] = true
 	}
+	// A function that is not narrow takes those that it calls with it.
 	for again := true; again; {
 		again = false
 		for _, f := range m.Functions {

@@ -17,6 +17,7 @@ func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
 		}
 	}
 	for g := range m.Graphs() {
+		// Borders after all types are set: which uses need a Cast depends on nodes of other graphs.
 		for _, v := range slices.Clone(g.Inputs) {
 			p.border(v, g.First())
 		}
@@ -114,6 +115,7 @@ func (p *Plan) clamped(v *ir.Value, at *ir.Node, limit float32) *ir.Value {
 	}
 	bound := func(x float32) *ir.Value {
 		root := g
+		// In the main graph, where all subgraphs see it.
 		for root.Outer != nil {
 			root = root.Outer
 		}
@@ -148,6 +150,7 @@ func move(u ir.Use, v, w *ir.Value) {
 	outputs := slices.Clone(u.Graph.Outputs)
 	outputs[u.Index] = w
 	u.Graph.SetOutputs(outputs...)
+	// A model's outputs are found by their names.
 	v.Name, w.Name = w.Name, v.Name
 }
 

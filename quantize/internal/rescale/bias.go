@@ -106,9 +106,12 @@ func (l *Layer) AddBias(ctx context.Context, b []float64) error {
 func (l *Layer) setBias(b []float64) {
 	t := vector(l.Weight.Const.DType, []int64{l.Outputs}, b)
 	if l.Node.Op.Is("Gemm") {
+		// b has the factor already.
 		l.Node.RemoveAttr("beta")
 	}
 	old := l.biasValue()
+	// In place where the constant is the layer's alone, so that it keeps its name and its row; else a constant of its
+	// own, as other consumers keep the old one.
 	if base := own(old); base != nil && (base == old || base.Const.Elems() == t.Elems() && base.Const.DType == t.DType) {
 		if base != old {
 			t.Shape = base.Const.Shape // its views have sizes of their own
@@ -152,6 +155,7 @@ func addAfter(n *ir.Node) *ir.Node {
 	y := n.Outputs[0]
 	t := n.Graph().NewValue("t")
 	t.Type = y.Type
+	// The Add takes over the output: its name, and its consumers.
 	n.SetOutputs(t)
 	add := n.Graph().NewNode(ir.OpID{Type: "Add"}, []*ir.Value{t, nil})
 	add.SetOutputs(y)

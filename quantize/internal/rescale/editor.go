@@ -26,6 +26,7 @@ type weight struct {
 // New returns an Editor of the model of c. It does not read payloads.
 func New(s *pass.Step) *Editor {
 	e := &Editor{step: s, scales: map[*ir.Value][]scale{}, notes: map[*ir.Value][]pass.Reason{}}
+	// Of the model before: rows name the consumers that weights had, and compare with their old tensors.
 	for _, v := range pass.Weights(s.Model) {
 		consumers := pass.Consumers(v)
 		e.weights = append(e.weights, &weight{v, v.Const, consumers, pass.Labels(consumers)})
@@ -93,6 +94,7 @@ func (e *Editor) lead(v *ir.Value, changed pass.Code) []pass.Reason {
 // undo divides a weight by its factors; nil if that is not possible.
 func (e *Editor) undo(v *ir.Value) func([]*ir.Tensor) *ir.Tensor {
 	var back []scale
+	// The last factor is divided out first.
 	for _, s := range slices.Backward(e.scales[v]) {
 		inv, ok := s.inverse()
 		if !ok {

@@ -53,6 +53,7 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, pass.Reason) {
 	if n.Op.Is("MatMul") {
 		l.add = e.bias(l)
 	}
+	// A bias that cannot be scaled with its channels prevents the layer from being scaled.
 	if b := l.biasValue(); b != nil && !e.fits(b, l.Outputs, Place{Rank: l.place.Rank}) {
 		return nil, reasonAt(n, pass.Unsupported, "bias other than one constant per channel")
 	}
@@ -86,8 +87,10 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, pass.Reason) {
 		return nil, pass.Reason{Code: pass.Ambiguous, Detail: o.Base.Name}
 	case n.Int("transA", 0) != 0:
 		return nil, reasonAt(n, pass.Unsupported, "transA")
+	// Another consumer would read scaled channels.
 	case len(pass.LeafUses(o.Base)) != 1:
 		return nil, pass.Reason{Code: pass.SeveralConsumers, Detail: o.Base.Name}
+	// Add of older opsets has an axis attribute in place of broadcasting.
 	case operator.Of(n).Product() && n.Graph().Opset("") < broadcastOpset:
 		return nil, pass.Reason{Code: pass.Opset, Detail: fmt.Sprintf("%d below %d", n.Graph().Opset(""), broadcastOpset)}
 	}

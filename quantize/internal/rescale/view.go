@@ -47,6 +47,7 @@ type view struct {
 func (v *view) ReadAt(p []byte, off int64) (int, error) {
 	size := v.dt.Bits() / 8
 	end := off + int64(len(p))
+	// The common case, without a copy: readers ask for whole elements.
 	if off%size == 0 && end%size == 0 && kernel.Aligned(p, size) {
 		return v.read(p, off/size)
 	}
@@ -65,6 +66,7 @@ func (v *view) read(b []byte, first int64) (int, error) {
 		v.change(kernel.Words[float32](b[:n/4*4]), first)
 		return n, err
 	}
+	// Of its own for each call: a view is read by several goroutines.
 	x := make([]float32, len(b)/2)
 	if err := pass.NewFloats(v.in, v.dt).Read(x, first); err != nil {
 		return 0, err

@@ -35,6 +35,7 @@ func (f *folder) into(v *ir.Value) scaler {
 	switch {
 	case len(gains) > 0 && !facts.Spatial && n.Outputs[0] == v:
 		return f.gain(n, gains)
+	// Relu(f·x) = f·Relu(x) for positive factors. Its input is scaled, so that it must have no other consumer.
 	case facts.Homogeneous && facts.Nonlinearity:
 		return f.alone(n.Input(0))
 	case n.Op.Is("Mul"):
@@ -84,6 +85,7 @@ func (f *folder) product(n *ir.Node) scaler {
 		}
 	}
 	for i := range 2 {
+		// One factor only: scaled at both, channels would have the square.
 		if into := f.alone(n.Input(i)); into != nil {
 			return into
 		}

@@ -38,10 +38,12 @@ func groups(e *rescale.Editor, g *ir.Graph) []*group {
 		}
 		by[x].layers = append(by[x].layers, l)
 	}
+	// A value that products read as different numbers of channels has no factors.
 	all = slices.DeleteFunc(all, func(g *group) bool {
 		return slices.ContainsFunc(g.layers, func(l *rescale.Layer) bool { return l.Inputs != g.channels() })
 	})
 	for _, g := range all {
+		// All consumers are products whose weights take the inverse: any other one would read scaled channels.
 		if len(g.x.Uses()) == len(g.layers) {
 			g.fold = (&folder{Editor: e, channels: g.channels()}).into(g.x)
 		}
@@ -65,6 +67,7 @@ func names(gs []*group) []string {
 func (g *group) scale(ctx context.Context, f []float64) error {
 	inverse := make([]float64, len(f))
 	for i := range f {
+		// As it is stored: the weight is multiplied by exactly what the producer is divided by.
 		f[i] = float64(float32(f[i]))
 		inverse[i] = 1 / f[i]
 	}

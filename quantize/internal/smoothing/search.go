@@ -115,6 +115,7 @@ func (g *group) errors(ctx context.Context, fs [][]float64, w sizes) ([]float64,
 		}
 		for k, ps := range peaks {
 			for _, p := range ps {
+				// One scale for each output channel, the error of which is in all of its weights.
 				steps[k] += p / 127 * p / 127
 			}
 		}

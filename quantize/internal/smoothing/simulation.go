@@ -39,6 +39,7 @@ func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*grou
 	if err := try(none, 0); err != nil {
 		return nil, err
 	}
+	// What changes the model has to be better than chance on a few samples.
 	most += worthSmoothing
 	if err := try(searched, 0); err != nil {
 		return nil, err
@@ -86,6 +87,8 @@ func newSimulation(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*g
 		return r, err
 	}
 	for _, g := range gs {
+		// A Mul before each group, also where factors will be folded: activations are rounded after it, as the product
+		// will read them.
 		g.insert(slices.Repeat([]float64{1}, int(g.channels())))
 		r.divided = append(r.divided, g.layers[0].Node.Input(0))
 		for _, l := range g.layers {
@@ -157,6 +160,7 @@ func (r *simulation) set(ctx context.Context, g *group, by *ir.Value, f []float6
 	t.Source = ir.Floats(inverse...)
 	by.SetConst(&t)
 	for _, l := range g.layers {
+		// From the original: trials would multiply their factors otherwise.
 		l.Weight.SetConst(r.was[l.Weight])
 		t, err := l.Rounded(ctx, f)
 		if err != nil {

@@ -43,6 +43,7 @@ func Smooth(ctx context.Context, s *pass.Step, d *calibrate.Data, o Options) err
 	if err != nil {
 		return err
 	}
+	// Applied after all choices: the statistics of a group are those of the model before any channel is scaled.
 	for i, g := range gs {
 		if err := apply(ctx, s, e, g, list[i]); err != nil {
 			return err
@@ -75,6 +76,7 @@ func choices(ctx context.Context, s *pass.Step, gs []*group, o Options) ([]choic
 
 // apply scales g, or adds the reason why it is unchanged.
 func apply(ctx context.Context, s *pass.Step, e *rescale.Editor, g *group, ch choice) error {
+	// Weights of 3e38 times a factor would be written as infinities.
 	if reason, err := g.overflow(ctx, ch.factor); err != nil {
 		return err
 	} else if !reason.None() {

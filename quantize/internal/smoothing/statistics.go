@@ -68,6 +68,8 @@ func (s *statistics) keep(r extent) {
 	if len(s.runs) <= mostRuns {
 		return
 	}
+	// Every second one goes, and half as many are taken from here on: those that stay are evenly spaced over the
+	// runs.
 	s.every *= 2
 	for i := range (len(s.runs) + 1) / 2 {
 		s.runs[i] = s.runs[2*i]
@@ -103,6 +105,7 @@ func (s *statistics) noise(f []float64) float64 {
 		sum += r.rows * step * step
 	}
 	if kept > 0 {
+		// Extents are a sample of the runs, the squares are sums over all of them.
 		sum *= s.weight / kept
 	}
 	return sum
