@@ -115,7 +115,7 @@ func memorySection(m *matrix) string {
 			b.WriteByte('\n')
 		}
 	}
-	fmt.Fprintf(&b, "\n### More than float\n\nFiles of default forms that take more than %.2f × the memory of float in a version of ONNX Runtime from 1.20 on, the most first; [the forms tried](decisions/memory.md#runtimes-that-fold-constants).\n\n| command | model | most | versions | reason |\n|---|---|---:|---|---|\n", mostMemory)
+	fmt.Fprintf(&b, "\n### More than float\n\nFiles of default forms that take more than %.2f × the memory of float in a version of ONNX Runtime from 1.20 on, the most first; [the forms tried](decisions/folded-constants.md).\n\n| command | model | most | versions | reason |\n|---|---|---:|---|---|\n", mostMemory)
 	for _, e := range excesses(m) {
 		fmt.Fprintf(&b, "| %s | %s | %.2f | %s | %s |\n", e.Variant, e.Model, e.most, strings.Join(e.runtimes, ", "),
 			e.reason())

@@ -35,7 +35,8 @@ var pixelFormats = map[string]struct {
 const bytesPerPixel = 8
 
 // runImageDecoder returns [height,width,channels]; [0,0,channels] if it cannot decode, by the specification. It
-// supports PNG and JPEG.
+// supports PNG, JPEG, and the formats that other packages of a program register with package image, as internal/dataset
+// does WebP.
 func runImageDecoder(c *op.Call) error {
 	a, err := tensor(c.In, 0, "encoded_stream")
 	if err != nil {
