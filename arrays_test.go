@@ -75,7 +75,7 @@ func TestZeroValues(t *testing.T) {
 	var s mcompress.Session
 	for name, err := range map[string]error{
 		"Compress": second(m.Compress(t.Context(), "out.onnx")), "Verify": second(m.Verify(t.Context(), &m, mcompress.Request{})),
-		"Inspect": second(m.Inspect(t.Context())), "PlanMemory": second(m.PlanMemory(t.Context(), mcompress.MemoryOptions{})),
+		"Inspect": second(m.Inspect(t.Context(), mcompress.InspectOptions{})), "PlanMemory": second(m.PlanMemory(t.Context(), mcompress.MemoryOptions{})),
 		"NewSession": second(m.NewSession(t.Context(), mcompress.SessionOptions{})), "Run": second(s.Run(t.Context(), nil)), "NewDecoding": second(s.NewDecoding(1)),
 	} {
 		if err == nil {

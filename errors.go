@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"strings"
 	"syscall"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/child"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/tune"
@@ -67,19 +69,22 @@ func (e *WaitError) Unwrap() error { return e.err }
 //
 //	ExitIO     context.Canceled, context.DeadlineExceeded, *fs.PathError, syscall.Errno, *registry.TransferError, *LibraryError, *WaitError
 //	ExitUsage  *FieldError, *pass.OptionError, *registry.ReferenceError, *registry.ConflictError
-//	ExitGate   *RejectedError, *PushError, a search that finds nothing within the gates, a result that cannot be reproduced
+//	ExitGate   *RejectedError, *PushError, *BudgetError, a search that finds nothing within the gates, a result that cannot be reproduced
 //	ExitBug    *ir.Bug
 //	ExitInput  *onnx.FormatError, and all others: an error without a cause outside of the program follows from the input alone
 func ExitCode(err error) int {
+	var other *child.Error
 	switch {
 	case err == nil:
 		return ExitDone
+	case errors.As(err, &other):
+		return max(ExitIO, other.Code) // 0 of a process that ended by itself
 	case isA[*ir.Bug](err):
 		return ExitBug
 	case isA[*FieldError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
 		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[*remote.PathError](err):
 		return ExitUsage
-	case isA[*RejectedError](err), isA[*PushError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err), isA[*job.ValuesError](err):
+	case isA[*RejectedError](err), isA[*PushError](err), isA[*BudgetError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err), isA[*job.ValuesError](err):
 		return ExitGate
 	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*LibraryError](err),
 		isA[*WaitError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err), isA[*remote.Error](err),
@@ -102,3 +107,11 @@ func repeatable(ctx context.Context, err error) bool {
 
 // withModel prefixes an error with the name of its model.
 func withModel(model string, err error) error { return fmt.Errorf("%s: %w", model, err) }
+
+// ensureModel prefixes an error with the path of its model, unless it begins with it.
+func ensureModel(path string, err error) error {
+	if strings.HasPrefix(err.Error(), path+": ") {
+		return err
+	}
+	return withModel(path, err)
+}

@@ -108,7 +108,7 @@ func ExampleModel_RunTo() {
 }
 
 func ExampleInspect() {
-	facts, err := mcompress.Inspect(context.Background(), "fixtures/mlp.onnx")
+	facts, err := mcompress.Inspect(context.Background(), "fixtures/mlp.onnx", mcompress.InspectOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

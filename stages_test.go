@@ -3,6 +3,7 @@ package mcompress_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,9 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress"
-	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/onnx"
 )
 
 const splitModel = "fixtures/transformer.onnx"
@@ -21,15 +20,7 @@ const splitModel = "fixtures/transformer.onnx"
 // splitInto writes the stages (ranks 0) or shards of splitModel into a new folder, and returns their manifest.
 func splitInto(t *testing.T, stages, ranks int) string {
 	t.Helper()
-	save := onnx.SaveOptions{Workers: 1, Memory: 8 << 20, Eval: ir.NewEval(""), Digest: true}
-	if ranks > 0 {
-		w, err := partition.WriteShards(t.Context(), splitModel, t.TempDir(), ranks, save)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w.Manifest
-	}
-	w, err := partition.Write(t.Context(), splitModel, t.TempDir(), partition.Options{Stages: stages, By: "weights"}, save)
+	w, err := mcompress.Split(t.Context(), splitModel, t.TempDir(), mcompress.SplitOptions{Stages: stages, Ranks: ranks})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +132,48 @@ func TestSplitSessionOfOtherFiles(t *testing.T) {
 		_, err = mcompress.NewSplitSession(t.Context(), manifest, mcompress.SessionOptions{})
 		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, c.file)+": ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// A run of stages in this process, also of several samples at a time, has the bits of the whole model.
+func TestSplitRun(t *testing.T) {
+	manifest := splitInto(t, 3, 0)
+	for _, piped := range []bool{false, true} {
+		run, err := mcompress.SplitRun{Samples: 4, Piped: piped}.Compare(t.Context(), splitModel, manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := run.Verification.Outputs[0]
+		if len(run.Devices) != 3 || run.Devices[2].Runs != 4 || !o.Errors.Exact || run.Mode == mcompress.RunPiped != piped {
+			t.Errorf("piped %v: %+v, output %+v", piped, run, o)
+		}
+	}
+}
+
+// A plan has the stages that Split writes, and times of those that are measured.
+func TestPlanStages(t *testing.T) {
+	o := mcompress.SplitOptions{Stages: 3, Balance: "flops", Measure: true, Limits: mcompress.Limits{Workers: 1}}
+	plan, err := mcompress.PlanStages(t.Context(), splitModel, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := mcompress.Split(t.Context(), splitModel, t.TempDir(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range plan.Stages {
+		if s.Seconds <= 0 || s.Last != written.Plan.Stages[i].Last {
+			t.Errorf("stage %d: %+v, written %+v", i, s, written.Plan.Stages[i])
+		}
+	}
+	for want, o := range map[string]mcompress.SplitOptions{
+		"Stages": {Stages: -1}, "Ranks": {Ranks: 1}, "Limits.Workers": {Limits: mcompress.Limits{Workers: -1}},
+	} {
+		_, err := mcompress.Split(t.Context(), splitModel, t.TempDir(), o)
+		var field *mcompress.FieldError
+		if !errors.As(err, &field) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
 		}
 	}
 }

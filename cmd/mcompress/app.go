@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -24,12 +25,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case len(args) > 1 && args[1] == completeCommand:
 		return finish(ctx, t.stderr, complete(t.stdout, app, args[2:]))
-	case len(args) > 1 && args[1] == measureCommand:
-		return finish(ctx, t.stderr, measureHere(ctx, os.Stdin, t.stdout))
-	case len(args) > 1 && args[1] == stageCommand:
-		return finish(ctx, t.stderr, serveStage(ctx, os.Stdin, stdout)) // bytes, not text for terminals
+	case len(args) > 1 && args[1] == mcompress.MeasureCommand:
+		return finish(ctx, t.stderr, mcompress.ServeMeasurement(ctx, os.Stdin, t.stdout))
+	case len(args) > 1 && args[1] == mcompress.StageCommand:
+		return finish(ctx, t.stderr, mcompress.ServeStage(ctx, os.Stdin, stdout)) // bytes, not text for terminals
 	case len(args) > 1 && args[1] == measureTrainingCommand:
-		return finish(ctx, t.stderr, measureTrainingHere(ctx, os.Stdin, t.stdout))
+		return finish(ctx, t.stderr, serveTrainingMeasurement(ctx, os.Stdin, t.stdout))
 	}
 	return finish(ctx, t.stderr, runApp(ctx, app, args))
 }

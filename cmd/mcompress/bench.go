@@ -1,31 +1,22 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/urfave/cli/v2"
 
 	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/engine/ort"
 	"github.com/mcompress/mcompress/internal/latency"
 )
 
-// measureCommand is the command that runs one measurement of bench in a process of its own, with the job as JSON on stdin:
-// peak memory is measured per process.
-const measureCommand = "__measure"
+// bothBackends is the value of --backend for the two that measure, one after the other.
+const bothBackends = "both"
 
 // benchFlags are the flags of bench.
 type benchFlags struct {
@@ -43,7 +34,7 @@ type benchFlags struct {
 func benchCommand(t *tool) *cli.Command {
 	b := &benchFlags{
 		Job:          latency.Job{Runs: 10, Warmup: 3, Time: time.Second, Prompt: 128},
-		backendFlags: newBackendFlags("both"),
+		backendFlags: newBackendFlags(bothBackends),
 		onOOM:        mcli.Enum{Value: "fail", Words: []string{"fail", "halve"}},
 		batches:      mcli.Counts{1},
 	}
@@ -147,147 +138,51 @@ func (b *benchFlags) check(c *cli.Context, models []string) error {
 
 // measure measures every model on every backend at every batch size.
 func (b *benchFlags) measure(ctx context.Context, t *tool, models []string) error {
-	backends, err := b.backends(t)
+	o, err := b.benchmark(t, models)
 	if err != nil {
 		return err
 	}
-	var all []*latency.Measure
-	for _, batch := range b.batches {
-		for _, backend := range backends {
-			for _, model := range models {
-				j := b.Job
-				j.Model, j.Backend, j.Batch = model, backend, batch
-				m, err := measure(ctx, j, b.onOOM.Value == "halve")
-				if err != nil {
-					return withModel(model, err)
-				}
-				for _, w := range m.Warnings {
-					t.warnOfCache(errors.New(w))
-				}
-				all = append(all, m)
-			}
-		}
+	all, err := o.Measure(ctx)
+	var over *mcompress.BudgetError
+	switch {
+	case errors.As(err, &over) && b.onOOM.Value == "fail" && over.Batch > 1:
+		return fmt.Errorf("%w; --on-oom halve finds one that fits", err)
+	case err != nil:
+		return err
 	}
-	latency.MarkKnees(all)
 	if t.json {
 		return t.encode(all)
 	}
 	return mcli.Bench(t.stdout, all, len(models))
 }
 
-// withModel prefixes an error with the model's path unless it starts with it already.
-func withModel(path string, err error) error {
-	if strings.HasPrefix(err.Error(), path+": ") {
-		return err
+// benchmark is what the flags ask for.
+func (b *benchFlags) benchmark(t *tool, models []string) (mcompress.Benchmark, error) {
+	self, err := thisProgram(mcompress.MeasureCommand)
+	backend := b.backend.Value
+	if backend == bothBackends {
+		backend = ""
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return mcompress.Benchmark{
+		Models: models, Backend: backend, Library: b.library, Batches: b.batches, Dims: b.dims, Seed: b.seed,
+		Warmup: b.Warmup, Runs: b.Runs, Time: b.Time, Decode: b.Decode, Prompt: b.Prompt,
+		Budget: int64(b.budget), Halve: b.onOOM.Value == "halve",
+		Limits: t.requestLimits(), WeightCache: b.cache, Program: self,
+		Warning: t.warnOfBench,
+	}, err
 }
 
-// backends returns the requested backends. With --backend both and without --ort-lib, a missing ONNX Runtime is a warning.
-func (b *benchFlags) backends(t *tool) ([]string, error) {
-	if b.embedded() {
-		return []string{latency.Embedded}, nil
-	}
-	path, err := ort.Find(b.library)
-	if err != nil {
-		if b.backend.Value == latency.ORT || b.library != "" {
-			return nil, &mcompress.LibraryError{Err: err}
-		}
-		if !t.quiet {
-			printError(t.stderr, fmt.Errorf("bench: without ONNX Runtime: %w", err))
-		}
-		return []string{latency.Embedded}, nil
-	}
-	if b.Library = path; b.backend.Value == latency.ORT {
-		return []string{latency.ORT}, nil
-	}
-	return []string{latency.Embedded, latency.ORT}, nil
-}
-
-// measure runs j in a process of its own, halving the batch until it fits in the budget.
-func measure(ctx context.Context, j latency.Job, halve bool) (*latency.Measure, error) {
-	var halved []int64
-	for {
-		m, err := measureOnce(ctx, j)
-		if err != nil {
-			return nil, err
-		}
-		if !m.Over() {
-			m.Halved = halved
-			return m, nil
-		}
-		if !halve || j.Batch == 1 {
-			return nil, &gateError{fmt.Errorf("a batch of %d takes %s bytes, the budget is %s%s", j.Batch, humanize.Comma(m.Needs), humanize.Comma(j.Budget), advice(j, halve))}
-		}
-		halved = append(halved, j.Batch)
-		j.Batch /= 2
+// warnOfBench prints what may be slower, or is left out.
+func (t *tool) warnOfBench(err error) {
+	if !t.quiet {
+		printError(t.stderr, fmt.Errorf("bench: warning: %w", err))
 	}
 }
 
-func advice(j latency.Job, halve bool) string {
-	if halve || j.Batch == 1 {
-		return ""
-	}
-	return "; --on-oom halve finds one that fits"
-}
-
-func measureOnce(ctx context.Context, j latency.Job) (*latency.Measure, error) {
-	m := &latency.Measure{}
-	return m, runChild(ctx, measureCommand, j, m)
-}
-
-// runChild runs a command of this program in a process of its own, with the job as JSON on stdin, and decodes the result.
-func runChild(ctx context.Context, command string, job, result any) error {
+// thisProgram is this program with one of the commands that run jobs in a process of their own.
+func thisProgram(command string) ([]string, error) {
 	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	facts, err := json.Marshal(job)
-	if err != nil {
-		return err
-	}
-	var out, complaint bytes.Buffer
-	c := exec.CommandContext(ctx, self, command)
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(facts), &out, &complaint
-	if err := c.Run(); err != nil {
-		return childFailure(strings.TrimSpace(complaint.String()), c.ProcessState.ExitCode(), err)
-	}
-	return json.Unmarshal(out.Bytes(), result)
-}
-
-// childFailure is the error of a measuring process by its standard error and exit code. One that died has exit code -1, or that of the Go
-// runtime, and the reason is in the first line.
-func childFailure(stderr string, code int, err error) error {
-	_, last, _ := cutLast(stderr, "\n")
-	if text, ok := strings.CutPrefix(last, "mcompress: "); ok {
-		return &childError{text, max(exitIO, code)}
-	}
-	reason, _, _ := strings.Cut(cmp.Or(stderr, err.Error()), "\n")
-	return &childError{"the measuring process ended: " + reason, exitIO}
-}
-
-// cutLast cuts text at the last sep; without one, all of it is after.
-func cutLast(text, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, sep); i >= 0 {
-		return text[:i], text[i+len(sep):], true
-	}
-	return "", text, false
-}
-
-// measureHere runs one measurement in this process.
-func measureHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	var j latency.Job
-	if err := json.NewDecoder(stdin).Decode(&j); err != nil {
-		return err
-	}
-	if j.Limits.Memory > 0 {
-		limitMemory(j.Limits.Memory)
-	}
-	m, err := j.Run(ctx)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(stdout).Encode(m)
+	return []string{self, command}, err
 }
 
 // printProfiles prints the time of each operator and node of the models.
@@ -297,7 +192,7 @@ func (b *benchFlags) printProfiles(ctx context.Context, t *tool, models []string
 		for _, model := range models {
 			j := b.Job
 			j.Model, j.Backend, j.Batch = model, latency.Embedded, batch
-			p, err := j.Profile(ctx, t.warnOfCache)
+			p, err := j.Profile(ctx, t.warnOfBench)
 			if err != nil {
 				return withModel(model, err)
 			}

@@ -10,8 +10,6 @@ import (
 
 	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/dataset"
-	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -99,16 +97,6 @@ func listOf(v flag.Value) (list pass.List) {
 // fill sets the samples of v.
 func (s *sampling) fill(v *mcompress.Verification) {
 	v.Data, v.Training, v.Batch, v.Samples, v.Seed = s.samples(), s.training, s.size, s.random, s.seed
-}
-
-// source returns the data of the flags for running a model.
-func (s *sampling) source(t *tool) (job.Data, error) {
-	d := s.samples()
-	if err := mcompress.CheckData(d); err != nil {
-		return job.Data{}, err
-	}
-	o, err := (&dataset.Source{Samples: d}).Options(t.workers)
-	return job.Data{Path: d.Path, Seed: s.seed, Samples: s.random, Batch: s.size, Options: o}, err
 }
 
 // shares reports whether a method's option of that name has the meaning of the flag. Batch and seed of a method differ from those

@@ -41,20 +41,6 @@ type exit struct{ code int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
-// A childError is the error of a process of this program, with its exit code.
-type childError struct {
-	text string
-	code int
-}
-
-func (e *childError) Error() string { return e.text }
-
-// A gateError is a gate that did not hold before there was a result.
-type gateError struct{ err error }
-
-func (e *gateError) Error() string { return e.err.Error() }
-func (e *gateError) Unwrap() error { return e.err }
-
 // finish prints err in one line and returns the exit code.
 func finish(ctx context.Context, stderr io.Writer, err error) int {
 	var printed exit
@@ -71,16 +57,10 @@ func finish(ctx context.Context, stderr io.Writer, err error) int {
 	return exitCode(err)
 }
 
-// exitCode is that of the library, but for errors of the command line and of other processes.
+// exitCode is that of the library, but for errors of the command line.
 func exitCode(err error) int {
-	var child *childError
-	switch {
-	case errors.As(err, &child):
-		return child.code
-	case isA[*usageError](err), isA[cli.ExitCoder](err): // cli's own: help on an unknown topic
+	if isA[*usageError](err) || isA[cli.ExitCoder](err) { // cli's own: help on an unknown topic
 		return exitUsage
-	case isA[*gateError](err):
-		return exitGate
 	}
 	return mcompress.ExitCode(err)
 }

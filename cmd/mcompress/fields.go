@@ -84,6 +84,28 @@ var fieldFlags = map[string]string{
 	"Key":                            "--key",
 	"Signature":                      "--signature",
 	"Index":                          "--index",
+	// of Benchmark, SplitOptions and SplitRun
+	"Dims":        "--dim",
+	"Seed":        "--seed",
+	"Batch":       "--batch",
+	"Samples":     "--samples",
+	"Backend":     "--backend",
+	"Library":     "--ort-lib",
+	"WeightCache": "--cache",
+	"Batches":     "--batch",
+	"Warmup":      "--warmup",
+	"Runs":        "--runs",
+	"Time":        "--time",
+	"Decode":      "--decode",
+	"Prompt":      "--prompt",
+	"Budget":      "--budget",
+	"Halve":       "--on-oom halve",
+	"Stages":      "--stages",
+	"Ranks":       "--tensor-parallel",
+	"Balance":     "--by",
+	"Measure":     "--measure",
+	"NoDigests":   "--digest none",
+	"Piped":       "--run piped",
 }
 
 // flagOf is the flag of a field of a request.

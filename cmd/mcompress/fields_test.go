@@ -95,12 +95,20 @@ var withoutFlag = map[string]string{
 	"Limits":           "",
 	"Verification":     "",
 	"Reports":          "",
+	"Program":          "this program",
+	"Warning":          "what the program prints",
+	"Progress":         "what the program prints",
 }
 
 // TestFieldsHaveFlags requires a flag of each field of a request, or a reason, and that each field of the table exists.
 func TestFieldsHaveFlags(t *testing.T) {
 	fields := map[string]bool{"Sensitivity": true, "FineTune.Save": true, "Index": true, "Key": true, "Signature": true}
-	addFields(fields, "", reflect.TypeFor[mcompress.Request]())
+	for _, options := range []reflect.Type{
+		reflect.TypeFor[mcompress.Request](), reflect.TypeFor[mcompress.Benchmark](),
+		reflect.TypeFor[mcompress.SplitOptions](), reflect.TypeFor[mcompress.SplitRun](),
+	} {
+		addFields(fields, "", options)
+	}
 	for name := range fieldFlags {
 		if !fields[name] {
 			t.Errorf("there is no field %s", name)

@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/inspect"
-	"github.com/mcompress/mcompress/internal/remote"
-	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/onnx"
 )
 
 func inspectCommand(t *tool) *cli.Command {
@@ -37,35 +33,28 @@ func inspectCommand(t *tool) *cli.Command {
 			if text && (values || t.json) {
 				return usagef("--text excludes --values and --json")
 			}
-			f, err := remote.OpenModel(c.Context, args[0])
+			m, err := mcompress.OpenContext(c.Context, args[0])
 			if err != nil {
 				return err
 			}
-			defer f.Close()
+			defer m.Close()
 			if text {
-				return t.text(c.Context, f)
+				return m.Text(c.Context, t.stdout)
 			}
-			return t.inspect(c.Context, f, inspect.Options{Workers: t.workers, Values: values}, by.Value)
+			return t.inspect(c.Context, m, mcompress.InspectOptions{Values: values, Limits: t.requestLimits()}, by.Value)
 		},
 	}
 }
 
-func (t *tool) inspect(ctx context.Context, f *onnx.File, o inspect.Options, by string) error {
-	facts, err := inspect.Model(ctx, f, o)
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Path, err)
+func (t *tool) inspect(ctx context.Context, m *mcompress.Model, o mcompress.InspectOptions, by string) error {
+	facts, err := m.Inspect(ctx, o)
+	switch {
+	case err != nil:
+		return err
+	case t.json:
+		return t.encode(facts)
+	case by == "module":
+		return mcli.ModuleTree(t.stdout, t.style(), m.Path(), facts)
 	}
-	if by == "module" && !t.json {
-		return mcli.ModuleTree(t.stdout, t.style(), f.Path, facts)
-	}
-	if !t.json {
-		return mcli.Inspection(t.stdout, t.style(), f.Path, facts)
-	}
-	return t.encode(facts)
-}
-
-func (t *tool) text(ctx context.Context, f *onnx.File) error {
-	eval := ir.NewEval("")
-	defer eval.Close()
-	return f.Model.Text(ctx, eval, t.stdout)
+	return mcli.Inspection(t.stdout, t.style(), m.Path(), facts)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -25,24 +24,4 @@ func TestMemoryLimitIsAboveTheLiveHeap(t *testing.T) {
 		t.Errorf("the limit is %d for %d live bytes", got, len(live))
 	}
 	runtime.KeepAlive(live)
-}
-
-// A measuring process that dies is an I/O error with the reason of the Go runtime; one that ends has its own error.
-func TestFailuresOfMeasuringProcesses(t *testing.T) {
-	for _, c := range []struct {
-		stderr string
-		code   int
-		want   string
-		exit   int
-	}{
-		{"mcompress: warning\nmcompress: m.onnx: invalid", exitInput, "m.onnx: invalid", exitInput},
-		{"runtime: out of memory: cannot allocate\nfatal error: out of memory\n\tgo.go:1", 2,
-			"the measuring process ended: runtime: out of memory: cannot allocate", exitIO},
-		{"", -1, "the measuring process ended: signal: killed", exitIO},
-	} {
-		err := childFailure(c.stderr, c.code, errors.New("signal: killed"))
-		if err.Error() != c.want || exitCode(err) != c.exit {
-			t.Errorf("%q: got %q, exit code %d", c.stderr, err, exitCode(err))
-		}
-	}
 }

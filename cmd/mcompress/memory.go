@@ -5,15 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/memplan"
-	"github.com/mcompress/mcompress/internal/remote"
-	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report"
 )
 
 // memoryFlags are the flags of the memory plan and its output.
@@ -55,15 +53,10 @@ the same options, with one worker thread. --params replaces the MODEL.`,
 			if s.fit.on {
 				return s.planTraining(c.Context, t, c.Args().First())
 			}
-			f, err := remote.OpenModel(c.Context, c.Args().First())
-			if err != nil {
-				return err
-			}
-			defer f.Close()
 			if s.split > 0 {
-				return s.planSplit(c.Context, t, f)
+				return s.planSplit(c.Context, t, c.Args().First())
 			}
-			return s.planMemory(c.Context, t, f)
+			return s.planMemory(c.Context, t, c.Args().First())
 		},
 	}
 }
@@ -129,18 +122,30 @@ func (s *memoryFlags) flags(fs *flag.FlagSet) {
 }
 
 // planMemory computes the memory plan and prints it.
-func (s *memoryFlags) planMemory(ctx context.Context, t *tool, f *onnx.File) error {
-	plan, err := memplan.Model(ctx, f, memplan.Options{
-		Workers: t.workers, Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
-		Limits: t.limits(), Layout: s.layout, Measure: s.measure, Plain: s.plain,
+func (s *memoryFlags) planMemory(ctx context.Context, t *tool, path string) error {
+	page := &report.Memory{}
+	plan, err := mcompress.PlanMemory(ctx, path, mcompress.MemoryOptions{
+		Limits: t.requestLimits(), Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
+		Layout: s.layout, Measure: s.measure, Plain: s.plain, Page: page,
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Path, err)
+		return err
 	}
+	path = mcli.Shown(path)
 	if plan.Unplanned != "" && (s.html != "" || s.budget > 0 || s.layout || s.measure) {
-		return fmt.Errorf("%s: %s", f.Path, plan.Unplanned)
+		return fmt.Errorf("%s: %s", path, plan.Unplanned)
 	}
-	if err := s.print(t, f.Path, plan); err != nil {
+	if s.html != "" {
+		if err := writeFrom(path, s.html, page.HTML); err != nil {
+			return err
+		}
+	}
+	if t.json {
+		err = t.encode(plan)
+	} else {
+		err = mcli.MemoryPlan(t.stdout, t.style(), path, plan, s.top)
+	}
+	if err != nil {
 		return err
 	}
 	if plan.Unplanned != "" {
@@ -160,19 +165,6 @@ func (t *tool) warn(format string, args ...any) {
 	if !t.quiet {
 		fmt.Fprintf(t.stderr, "mcompress: memory: "+format+"\n", args...)
 	}
-}
-
-func (s *memoryFlags) print(t *tool, path string, plan *memplan.Planned) error {
-	if s.html != "" {
-		page := plan.Page(filepath.Base(path))
-		if err := writeFrom(path, s.html, page.HTML); err != nil {
-			return err
-		}
-	}
-	if !t.json {
-		return mcli.MemoryPlan(t.stdout, t.style(), path, plan.Plan, s.top)
-	}
-	return t.encode(plan.Plan)
 }
 
 // writeFrom writes a file that is derived from a model.

@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/partition"
-	"github.com/mcompress/mcompress/onnx"
 )
 
 func (s *memoryFlags) splitFlags(fs *flag.FlagSet) {
@@ -16,20 +14,19 @@ func (s *memoryFlags) splitFlags(fs *flag.FlagSet) {
 }
 
 // planSplit plans pipeline stages, measures them with --measure, and prints them.
-func (s *memoryFlags) planSplit(ctx context.Context, t *tool, f *onnx.File) error {
-	o := partition.Options{Stages: s.split, By: s.by.Value, Dims: s.dims}
+func (s *memoryFlags) planSplit(ctx context.Context, t *tool, path string) error {
+	o := mcompress.SplitOptions{
+		Stages: s.split, Balance: s.by.Value, Dims: s.dims, Measure: s.measure, Limits: t.requestLimits(),
+	}
 	if n := len(s.batches); n > 0 {
 		o.Batch = s.batches[n-1]
 	}
-	plan, err := partition.New(ctx, f.Model, o)
-	if err == nil && s.measure {
-		err = plan.Measure(ctx, f.Path, o, t.workers, t.limits())
-	}
+	plan, err := mcompress.PlanStages(ctx, path, o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.Path, err)
+		return err
 	}
 	if t.json {
 		return t.encode(plan)
 	}
-	return mcli.Partition(t.stdout, t.style(), f.Path, plan, s.top)
+	return mcli.Partition(t.stdout, t.style(), mcli.Shown(path), plan, s.top)
 }

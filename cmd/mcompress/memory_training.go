@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +12,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/distill"
+	"github.com/mcompress/mcompress/internal/child"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/memplan"
@@ -233,7 +234,7 @@ func trainingPage(found *mcli.TrainingPlans) *report.Memory {
 }
 
 // measureTrainingCommand is the command that runs training steps in a process of its own, with the job as JSON on stdin.
-const measureTrainingCommand = measureCommand + "-training"
+const measureTrainingCommand = mcompress.MeasureCommand + "-training"
 
 // try runs steps of the job with other options in a process of its own.
 func (j *trainingJob) try(ctx context.Context, options []pass.Option) (*memplan.Measured, error) {
@@ -242,29 +243,27 @@ func (j *trainingJob) try(ctx context.Context, options []pass.Option) (*memplan.
 		return slices.ContainsFunc(options, func(p pass.Option) bool { return p.Name == o.Name })
 	})
 	other.Options = append(other.Options, options...)
+	self, err := thisProgram(measureTrainingCommand)
+	if err != nil {
+		return nil, err
+	}
 	m := &memplan.Measured{}
-	return m, runChild(ctx, measureTrainingCommand, other, m)
+	return m, child.Run(ctx, self, other, m)
 }
 
-// measureTrainingHere runs the steps of a job in this process.
-func measureTrainingHere(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	var j trainingJob
-	if err := json.NewDecoder(stdin).Decode(&j); err != nil {
-		return err
-	}
-	if j.Limits.Memory > 0 {
-		limitMemory(j.Limits.Memory)
-	}
-	tr, err := j.trainer()
-	if err != nil {
-		return err
-	}
-	if j.Steps < 1 {
-		return errors.New("no steps to measure")
-	}
-	m, err := tr.Trial(ctx, j.Steps)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(stdout).Encode(m)
+// serveTrainingMeasurement runs the steps of a job in this process.
+func serveTrainingMeasurement(ctx context.Context, in io.Reader, out io.Writer) error {
+	return child.Serve(ctx, in, out, func(ctx context.Context, j trainingJob) (*memplan.Measured, error) {
+		if j.Limits.Memory > 0 {
+			limitMemory(j.Limits.Memory)
+		}
+		tr, err := j.trainer()
+		if err != nil {
+			return nil, inFlags(err)
+		}
+		if j.Steps < 1 {
+			return nil, errors.New("no steps to measure")
+		}
+		return tr.Trial(ctx, j.Steps)
+	}, exitCode)
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/mcompress/mcompress"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -22,7 +23,7 @@ var update = flag.Bool("update", false, "write what the tests compare with anew"
 func TestMain(m *testing.M) {
 	// bench, memory and split run their own program: without this, a test that calls it would run the tests again,
 	// without end.
-	if len(os.Args) > 1 && (strings.HasPrefix(os.Args[1], measureCommand) || os.Args[1] == stageCommand) {
+	if len(os.Args) > 1 && (strings.HasPrefix(os.Args[1], mcompress.MeasureCommand) || os.Args[1] == mcompress.StageCommand) {
 		main()
 		return
 	}

@@ -8,11 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress"
 	mcli "github.com/mcompress/mcompress/internal/cli"
-	"github.com/mcompress/mcompress/internal/partition"
-	"github.com/mcompress/mcompress/ir"
-	"github.com/mcompress/mcompress/onnx"
 )
 
 // splitFlags are the flags of split.
@@ -27,10 +24,12 @@ type splitFlags struct {
 	noSync bool
 }
 
-func balancing() mcli.Enum { return mcli.Enum{Value: partition.Costs()[0], Words: partition.Costs()} }
+func balancing() mcli.Enum {
+	return mcli.Enum{Value: mcompress.Balances()[0], Words: mcompress.Balances()}
+}
 
 func splitCommand(t *tool) *cli.Command {
-	s := &splitFlags{stages: 2, by: balancing(), run: mcli.Enum{Words: []string{runSequential, runPiped}}, digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
+	s := &splitFlags{stages: 2, by: balancing(), run: mcli.Enum{Words: []string{mcompress.RunSequential, mcompress.RunPiped}}, digest: mcli.Enum{Value: "sha256", Words: []string{"sha256", "none"}}}
 	running := group("running the stages (with --run)", s.declare)
 	return &cli.Command{
 		Name:      "split",
@@ -91,54 +90,47 @@ func (s *splitFlags) flags(fs *flag.FlagSet) {
 
 // split writes stages or shards, runs them with --run, and prints both.
 func (s *splitFlags) split(ctx context.Context, t *tool, path string) error {
-	data, err := s.source(t)
+	folder := s.output
+	if folder == "" {
+		folder = filepath.Dir(path)
+	}
+	o := mcompress.SplitOptions{
+		Stages: s.stages, Ranks: s.ranks, Balance: s.by.Value,
+		NoDigests: s.digest.Value == "none", NoSync: s.noSync, Limits: t.requestLimits(),
+	}
+	if p := t.newProgress(path); p != nil {
+		o.Progress = p.show
+		defer p.stop()
+	}
+	run, err := s.splitRun(t)
 	if err != nil {
 		return err
 	}
-	r := &mcli.Split{Model: path}
-	if err := s.write(ctx, t, r); err != nil {
+	written, err := mcompress.Split(ctx, path, folder, o)
+	if err != nil {
 		return err
 	}
 	if s.run.Value != "" {
-		if r.Run, err = s.runStages(ctx, t, path, r.Manifest, data); err != nil {
+		if written.Run, err = run.Compare(ctx, path, written.Manifest); err != nil {
 			return err
 		}
 	}
+	r := &mcli.Split{Model: path, Split: written}
 	if t.json {
 		return t.encode(r)
 	}
 	return r.Text(t.stdout, t.style())
 }
 
-func (s *splitFlags) write(ctx context.Context, t *tool, r *mcli.Split) error {
-	dir := s.output
-	if dir == "" {
-		dir = filepath.Dir(r.Model)
-	}
-	undo, err := atomicfile.MakeDir(dir)
+// splitRun is the run of --run, each stage or rank in a process of its own. Its data are checked before files are written.
+func (s *splitFlags) splitRun(t *tool) (mcompress.SplitRun, error) {
+	self, err := thisProgram(mcompress.StageCommand)
 	if err != nil {
-		return err
+		return mcompress.SplitRun{}, err
 	}
-	defer undo()
-	eval := ir.NewEval(dir)
-	defer eval.Close()
-	o := onnx.SaveOptions{Workers: t.workers, Memory: recipeBudget(int64(t.memory)), Digest: s.digest.Value != "none", Sync: !s.noSync, Eval: eval}
-	if p := t.newProgress(r.Model); p != nil {
-		o.Progress = p.show
-		defer p.stop()
+	r := mcompress.SplitRun{
+		Data: s.samples(), Samples: s.random, Batch: s.size, Seed: s.seed,
+		Piped: s.run.Value == mcompress.RunPiped, Program: self, Limits: t.requestLimits(),
 	}
-	if s.ranks > 0 {
-		w, err := partition.WriteShards(ctx, r.Model, dir, s.ranks, o)
-		if err != nil {
-			return err
-		}
-		r.Manifest, r.Shards = w.Manifest, w.Shards
-		return nil
-	}
-	w, err := partition.Write(ctx, r.Model, dir, partition.Options{Stages: s.stages, By: s.by.Value}, o)
-	if err != nil {
-		return err
-	}
-	r.Plan, r.Manifest, r.Chain = w.Plan, w.Manifest, w.Chain
-	return nil
+	return r, r.Check()
 }

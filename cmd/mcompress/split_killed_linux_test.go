@@ -110,7 +110,7 @@ func requireComplete(t *testing.T, name, dir string, temporary bool) {
 	}
 	m, err := partition.ReadManifest(manifest)
 	if err == nil {
-		err = m.Compare(t.Context(), dir, true)
+		err = partition.CompareFiles(t.Context(), m, dir, true)
 	}
 	if err != nil {
 		t.Errorf("%s: %v", name, err)

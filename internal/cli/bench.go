@@ -10,12 +10,12 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/mcompress/mcompress/internal/latency"
+	"github.com/mcompress/mcompress/report/benchmark"
 )
 
 // Bench writes measurements as a table. Two models have a row of ratios for each backend and
 // batch.
-func Bench(w io.Writer, ms []*latency.Measure, models int) error {
+func Bench(w io.Writer, ms []*benchmark.Measure, models int) error {
 	if len(ms) > 0 && ms[0].Decode > 0 {
 		return benchDecoding(w, ms, models)
 	}
@@ -33,7 +33,7 @@ func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 	if err := t.write(w); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(ms, func(m *latency.Measure) bool { return m.PlainGo }) {
+	if slices.ContainsFunc(ms, func(m *benchmark.Measure) bool { return m.PlainGo }) {
 		fmt.Fprintln(w, "the embedded engine has no vector kernels for this CPU and runs plain Go: use --backend ort for the latency that the model can have")
 	}
 	for _, m := range ms {
@@ -45,7 +45,7 @@ func Bench(w io.Writer, ms []*latency.Measure, models int) error {
 }
 
 // benchDecoding writes measurements of decoding as a table.
-func benchDecoding(w io.Writer, ms []*latency.Measure, models int) error {
+func benchDecoding(w io.Writer, ms []*benchmark.Measure, models int) error {
 	t := &textTable{align: "llrrrrrrr"}
 	t.add("model", "backend", "batch", "load", "prompt tokens/s", "decode tokens/s", "peak bytes", "weight bytes", "cache bytes")
 	for i, m := range ms {
@@ -60,7 +60,7 @@ func benchDecoding(w io.Writer, ms []*latency.Measure, models int) error {
 }
 
 // BenchTraining writes measurements of training steps as a table, with the knees and what a batch size means for the learning rate.
-func BenchTraining(w io.Writer, steps []*latency.TrainingStep) error {
+func BenchTraining(w io.Writer, steps []*benchmark.TrainingStep) error {
 	t := &textTable{align: "lrrrr"}
 	t.add("model", "batch", "step", "samples/s", "peak bytes")
 	for _, s := range steps {
@@ -83,7 +83,7 @@ func BenchTraining(w io.Writer, steps []*latency.TrainingStep) error {
 	return err
 }
 
-func batchOf(m *latency.Measure) string {
+func batchOf(m *benchmark.Measure) string {
 	if len(m.Halved) == 0 {
 		return fmt.Sprint(m.Batch)
 	}

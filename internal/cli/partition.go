@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcompress/mcompress/internal/partition"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // maxNames is the number of values on a line.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcompress/mcompress/internal/partition"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 func TestStagesAreATable(t *testing.T) {

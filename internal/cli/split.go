@@ -5,26 +5,13 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/mcompress/mcompress/internal/partition"
-	"github.com/mcompress/mcompress/internal/pipeline"
-	"github.com/mcompress/mcompress/report/verification"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // A Split is the result of the command split: stages or shards.
 type Split struct {
-	Model    string                   `json:"-"`
-	Plan     *partition.Plan          `json:"plan,omitempty"`
-	Manifest string                   `json:"manifest"` // path of the manifest
-	Chain    *partition.Manifest      `json:"chain,omitempty"`
-	Shards   *partition.ShardManifest `json:"shards,omitempty"`
-	Run      *SplitRun                `json:"run,omitempty"`
-}
-
-// A SplitRun is a run of stages or shards in processes.
-type SplitRun struct {
-	Mode         string               `json:"mode"`
-	Stages       []pipeline.Stat      `json:"processes"`
-	Verification *verification.Result `json:"verification"` // against the whole model
+	Model string `json:"-"`
+	*partition.Split
 }
 
 // Text writes the files, and the run if there is one.
@@ -43,7 +30,7 @@ func (p *Split) Text(w io.Writer, s Style) error {
 	if p.Run == nil {
 		return nil
 	}
-	return p.Run.text(w, s, p.Model, p.Manifest)
+	return splitRun(w, s, p.Run, p.Model, p.Manifest)
 }
 
 func (p *Split) stageFiles(s Style) part {
@@ -111,13 +98,14 @@ func bytesOf(parts []partition.Part) (bytes int64) {
 	return bytes
 }
 
-func (r *SplitRun) text(w io.Writer, s Style, model, manifest string) error {
+// splitRun writes a run of stages or shards in processes.
+func splitRun(w io.Writer, s Style, r *partition.Run, model, manifest string) error {
 	t := &textTable{indent: "  ", align: "lrrrr"}
 	t.add("process", "runs", "compute time", "peak resident", "exchanged")
-	for _, p := range r.Stages {
+	for _, p := range r.Devices {
 		t.add(p.Name, fmt.Sprint(p.Runs), seconds(p.Seconds), sizeOrNone(p.Peak), sizeOrNone(p.Bytes))
 	}
-	if err := (part{fmt.Sprintf("run in %d processes, %s", len(r.Stages), r.Mode), t}).write(w, s); err != nil {
+	if err := (part{fmt.Sprintf("run in %d processes, %s", len(r.Devices), r.Mode), t}).write(w, s); err != nil {
 		return err
 	}
 	return Verification{A: model, B: manifest, Result: r.Verification}.Text(w, s)

@@ -16,7 +16,7 @@ const defaultVocabulary = 100
 
 // decode measures a prompt of random tokens and then tokens one by one, each with the keys and values of those before,
 // until the minimum number of runs and the minimum time are reached. Times are of a whole run; the rates are medians.
-func (m *Measure) decode(ctx context.Context, j *Job, model *ir.Model, s engine.Session) error {
+func (m measurement) decode(ctx context.Context, j *Job, model *ir.Model, s engine.Session) error {
 	var took, prompts, steps []time.Duration
 	rng := rand.New(rand.NewPCG(j.Seed, 0))
 	for i, start := -min(j.Warmup, 1), time.Now(); i < max(j.Runs, 1) || time.Since(start) < j.Time; i++ {

@@ -17,6 +17,7 @@ import (
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/benchmark"
 )
 
 // The values of --backend.
@@ -49,42 +50,15 @@ type Job struct {
 	Prompt int // tokens of the prompt
 }
 
-// A Measure is the result of a Job. Seconds are per run; bytes are resident memory of the
-// process.
-type Measure struct {
-	Model    string   `json:"model"`
-	Backend  string   `json:"backend"`
-	Batch    int64    `json:"batch"`
-	Workers  int      `json:"workers"`
-	Runs     int      `json:"runs"`
-	Load     float64  `json:"load_seconds"`
-	First    float64  `json:"first_seconds"` // the first run after loading
-	Min      float64  `json:"min_seconds"`
-	Median   float64  `json:"median_seconds"`
-	P90      float64  `json:"p90_seconds"`
-	PerSec   float64  `json:"samples_per_second"`
-	Prompt   float64  `json:"prompt_tokens_per_second,omitempty"` // of all sequences of the batch
-	Decode   float64  `json:"decode_tokens_per_second,omitempty"` // likewise
-	Cache    int64    `json:"cache_bytes,omitempty"`              // keys and values in the end
-	Baseline int64    `json:"baseline_bytes"`                     // before the model was loaded
-	Peak     int64    `json:"peak_bytes"`
-	Arena    int64    `json:"arena_bytes,omitempty"`   // of the engine
-	Weights  int64    `json:"weights_bytes,omitempty"` // in the engine's memory
-	Needs    int64    `json:"needs_bytes,omitempty"`   // required memory, above the budget: not measured
-	Halved   []int64  `json:"halved,omitempty"`        // batch sizes above the budget
-	PlainGo  bool     `json:"plain_go,omitempty"`      // the engine has no kernels for this CPU
-	Warnings []string `json:"warnings,omitempty"`      // of the weight cache
-	Knee     bool     `json:"knee,omitempty"`          // of several batch sizes: see MarkKnees
-}
-
-// Over reports whether the run exceeds its budget.
-func (m *Measure) Over() bool { return m.Needs > 0 }
+// A measurement is a Measure of which the rest is being measured.
+type measurement struct{ *benchmark.Measure }
 
 // Run measures j in this process. A run that would exceed the budget is not started, or
 // ends after the first run.
-func (j *Job) Run(ctx context.Context) (*Measure, error) {
-	m := &Measure{Model: remote.Shown(j.Model), Backend: j.Backend, Batch: j.Batch, Workers: j.Workers,
-		Baseline: resident()}
+func (j *Job) Run(ctx context.Context) (*benchmark.Measure, error) {
+	m := measurement{&benchmark.Measure{
+		Model: remote.Shown(j.Model), Backend: j.Backend, Batch: j.Batch, Workers: j.Workers, Baseline: resident(),
+	}}
 	m.PlainGo = j.Backend == Embedded && !kernel.Vectorized()
 	f, err := remote.OpenModel(ctx, j.Model)
 	if err != nil {
@@ -120,25 +94,25 @@ func (j *Job) Run(ctx context.Context) (*Measure, error) {
 			m.Weights, _ = e.Weights()
 		}
 		m.Peak = resident()
-		return m, nil
+		return m.Measure, nil
 	}
 	if e, ok := s.(*engine.Interpreter); ok {
 		if err := m.planned(e, in, j.Budget); err != nil || m.Over() {
-			return m, explain(err)
+			return m.Measure, explain(err)
 		}
 	}
 	if err := m.time(ctx, j, s, in); err != nil {
 		return nil, explain(err)
 	}
 	m.Peak = resident()
-	return m, nil
+	return m.Measure, nil
 }
 
 // resident is the peak resident memory of the process so far.
 func resident() int64 { return report.Observe(0)().PeakResident }
 
 // planned records the planned memory of the engine, and compares it with the budget.
-func (m *Measure) planned(e *engine.Interpreter, in map[string]*ir.Array, budget int64) error {
+func (m measurement) planned(e *engine.Interpreter, in map[string]*ir.Array, budget int64) error {
 	u, err := e.Usage(specsOf(in))
 	if err != nil {
 		return err
@@ -161,7 +135,7 @@ func specsOf(in map[string]*ir.Array) map[string]ir.Spec {
 }
 
 // time runs s until the minimum number of runs and the minimum time are reached.
-func (m *Measure) time(ctx context.Context, j *Job, s engine.Session, in map[string]*ir.Array) error {
+func (m measurement) time(ctx context.Context, j *Job, s engine.Session, in map[string]*ir.Array) error {
 	for i := range max(j.Warmup, 1) {
 		begin := time.Now()
 		if _, err := s.Run(ctx, in, nil); err != nil {

@@ -1,38 +1,29 @@
 package latency
 
+import "github.com/mcompress/mcompress/report/benchmark"
+
 // kneeFraction is the fraction of the best throughput that the knee has at least.
 const kneeFraction = 0.95
 
-// A TrainingStep is the measurement of training steps of one batch size in a process of its own.
-type TrainingStep struct {
-	Model   string  `json:"model"`
-	Batch   int64   `json:"batch"`
-	Steps   int     `json:"steps"`
-	Seconds float64 `json:"seconds"` // of the fastest step
-	PerSec  float64 `json:"samples_per_second"`
-	Peak    int64   `json:"peak_bytes"` // resident
-	Knee    bool    `json:"knee,omitempty"`
-}
-
 // MarkKnees marks, for each model and backend with several batch sizes, the knee of its throughput: the smallest batch
 // size with at least 95 % of the most samples per second. A larger one takes more memory for hardly more throughput.
-func MarkKnees(all []*Measure) {
+func MarkKnees(all []*benchmark.Measure) {
 	type series struct{ model, backend string }
-	by := map[series][]*Measure{}
+	by := map[series][]*benchmark.Measure{}
 	for _, m := range all {
 		s := series{m.Model, m.Backend}
 		by[s] = append(by[s], m)
 	}
 	for _, ms := range by {
-		if i := knee(ms, func(m *Measure) (int64, float64) { return m.Batch, m.PerSec }); i >= 0 {
+		if i := knee(ms, func(m *benchmark.Measure) (int64, float64) { return m.Batch, m.PerSec }); i >= 0 {
 			ms[i].Knee = true
 		}
 	}
 }
 
 // MarkKnee marks the knee of the throughput of one model's training.
-func MarkKnee(steps []*TrainingStep) {
-	if i := knee(steps, func(s *TrainingStep) (int64, float64) { return s.Batch, s.PerSec }); i >= 0 {
+func MarkKnee(steps []*benchmark.TrainingStep) {
+	if i := knee(steps, func(s *benchmark.TrainingStep) (int64, float64) { return s.Batch, s.PerSec }); i >= 0 {
 		steps[i].Knee = true
 	}
 }

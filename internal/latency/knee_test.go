@@ -1,12 +1,16 @@
 package latency
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/mcompress/mcompress/report/benchmark"
+)
 
 func TestKneeIsTheSmallestBatchNearTheBest(t *testing.T) {
-	measure := func(model string, batch int64, rate float64) *Measure {
-		return &Measure{Model: model, Backend: Embedded, Batch: batch, PerSec: rate}
+	measure := func(model string, batch int64, rate float64) *benchmark.Measure {
+		return &benchmark.Measure{Model: model, Backend: Embedded, Batch: batch, PerSec: rate}
 	}
-	all := []*Measure{
+	all := []*benchmark.Measure{
 		measure("a", 32, 990), measure("a", 1, 500), measure("a", 8, 949), measure("a", 16, 951),
 		measure("a", 64, 1000),
 		measure("b", 1, 10), measure("b", 2, 5), // larger batches are slower
@@ -20,7 +24,7 @@ func TestKneeIsTheSmallestBatchNearTheBest(t *testing.T) {
 			t.Errorf("%s, batch %d: %v", m.Model, m.Batch, m.Knee)
 		}
 	}
-	steps := []*TrainingStep{{Batch: 4, PerSec: 96}, {Batch: 2, PerSec: 94}, {Batch: 8, PerSec: 100}}
+	steps := []*benchmark.TrainingStep{{Batch: 4, PerSec: 96}, {Batch: 2, PerSec: 94}, {Batch: 8, PerSec: 100}}
 	if MarkKnee(steps); !steps[0].Knee || steps[1].Knee || steps[2].Knee {
 		t.Errorf("knee of training: %+v %+v %+v", *steps[0], *steps[1], *steps[2])
 	}

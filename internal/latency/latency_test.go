@@ -16,6 +16,7 @@ import (
 	"github.com/mcompress/mcompress/internal/engine"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/benchmark"
 )
 
 const mlp = "../../fixtures/mlp.onnx"
@@ -63,12 +64,12 @@ func TestMemoryAboveTheBudgetEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := map[string]*ir.Array{"input": ir.NewArray(ir.Float, 1, 1, 20, 20)}
-	m := &Measure{Baseline: resident() - 1000}
+	m := measurement{&benchmark.Measure{Baseline: resident() - 1000}}
 	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 999}, s, in); err != nil || m.Needs < 1000 ||
 		m.Runs > 0 || !m.Over() {
 		t.Errorf("%+v, %v", m, err)
 	}
-	m = &Measure{Baseline: resident()}
+	m = measurement{&benchmark.Measure{Baseline: resident()}}
 	if err := m.time(t.Context(), &Job{Batch: 1, Runs: 3, Budget: 1 << 40}, s, in); err != nil || m.Over() ||
 		m.Runs < 3 {
 		t.Errorf("%+v, %v", m, err)
@@ -158,7 +159,7 @@ func TestRunThatDoesNotFitIsNotMade(t *testing.T) {
 	in := map[string]*ir.Array{"input": ir.NewArray(ir.Float, 4, 1, 20, 20)}
 	need := m.Weights + m.Arena
 	for budget, over := range map[int64]bool{0: false, need - 1: true, need: false, need + 1: false} {
-		m := &Measure{}
+		m := measurement{&benchmark.Measure{}}
 		if err := m.planned(s.(*engine.Interpreter), in, budget); err != nil || m.Over() != over || over &&
 			m.Needs != need || m.Weights+m.Arena != need {
 			t.Errorf("%d bytes of %d: %+v, %v", need, budget, m, err)

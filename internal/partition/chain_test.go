@@ -19,6 +19,7 @@ import (
 	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	results "github.com/mcompress/mcompress/report/partition"
 )
 
 func save() onnx.SaveOptions {
@@ -26,7 +27,7 @@ func save() onnx.SaveOptions {
 }
 
 // split writes up to n stages and returns their folder.
-func split(t *testing.T, path string, n int) (dir string, w *partition.Written) {
+func split(t *testing.T, path string, n int) (dir string, w *results.Split) {
 	t.Helper()
 	dir = t.TempDir()
 	for ; n > 0; n-- {

@@ -125,7 +125,7 @@ func (c *cutter) shared(starts []int) []Shared {
 	list := []Shared{}
 	for _, v := range order {
 		if len(in[v]) > 1 {
-			list = append(list, Shared{v.Name, v.Const.Bytes(), in[v]})
+			list = append(list, Shared{Name: v.Name, Bytes: v.Const.Bytes(), Stages: in[v]})
 		}
 	}
 	return list

@@ -45,7 +45,7 @@ func ReadManifest(path string) (*ShardManifest, error) {
 		}
 		m.Ranks, m.Segments = 1, append(m.Segments, Segment{Shards: []Shard{shard}})
 	}
-	if err := m.ShardManifest.check(); err != nil {
+	if err := checkManifest(&m.ShardManifest); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &m.ShardManifest, nil
@@ -54,8 +54,8 @@ func ReadManifest(path string) (*ShardManifest, error) {
 // maxRanks is the maximum number of ranks of a manifest.
 const maxRanks = 4096
 
-// check follows the values through the segments.
-func (m *ShardManifest) check() error {
+// checkManifest follows the values through the segments.
+func checkManifest(m *ShardManifest) error {
 	if m.Ranks < 1 || m.Ranks > maxRanks || len(m.Segments) == 0 || len(m.Outputs) == 0 {
 		return errors.New("not a manifest of stages or shards")
 	}
@@ -167,13 +167,13 @@ func (c *checker) output(o Result) error {
 	return nil
 }
 
-// Compare returns an error if a file in the folder has another size than in the manifest, or another digest if digests
+// CompareFiles returns an error if a file in the folder has another size than in the manifest m, or another digest if digests
 // are compared and the manifest has them.
-func (m *ShardManifest) Compare(ctx context.Context, folder string, digests bool) error {
+func CompareFiles(ctx context.Context, m *ShardManifest, folder string, digests bool) error {
 	for _, s := range m.Segments {
 		for _, shard := range s.Shards {
 			for _, p := range shard.Parts {
-				if err := p.compare(ctx, folder, digests); err != nil {
+				if err := comparePart(ctx, p, folder, digests); err != nil {
 					return err
 				}
 			}
@@ -182,7 +182,7 @@ func (m *ShardManifest) Compare(ctx context.Context, folder string, digests bool
 	return nil
 }
 
-func (p Part) compare(ctx context.Context, folder string, digests bool) error {
+func comparePart(ctx context.Context, p Part, folder string, digests bool) error {
 	path := filepath.Join(folder, p.Name)
 	st, err := os.Stat(path)
 	if err != nil {

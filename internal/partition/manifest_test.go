@@ -105,7 +105,7 @@ func TestCheckOfManifests(t *testing.T) {
 	}
 	m := manifest()
 	m.Ranks = maxRanks
-	if err := m.check(); err != nil {
+	if err := checkManifest(m); err != nil {
 		t.Error(err)
 	}
 }
@@ -170,7 +170,7 @@ func TestCompareWithFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare := func() (fast, whole error) {
-		return m.Compare(t.Context(), dir, false), m.Compare(t.Context(), dir, true)
+		return CompareFiles(t.Context(), m, dir, false), CompareFiles(t.Context(), m, dir, true)
 	}
 	if fast, whole := compare(); fast != nil || whole != nil {
 		t.Fatal(fast, whole)
@@ -209,7 +209,7 @@ func TestCompareWithFiles(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := m.Compare(ended, dir, true); !errors.Is(err, context.Canceled) {
+	if err := CompareFiles(ended, m, dir, true); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 	m.Segments[1].Shards[0].Parts[0].SHA256 = ""
@@ -228,7 +228,7 @@ func TestProgressAndErrorsOfWriting(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			return (&chain{plan: w.Plan}).weights(), nil
+			return (&chain{plan: &Plan{Plan: w.Plan}}).weights(), nil
 		},
 		"shards": func(ctx context.Context, path, dir string, s onnx.SaveOptions) (int64, error) {
 			w, err := WriteShards(ctx, path, dir, 2, s)

@@ -9,30 +9,6 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// A Pair is the unit of tensor parallelism (Shoeybi et al., Megatron-LM, 2019, arXiv:1909.08053, section 3): products
-// with column-parallel weights, followed by a product with a row-parallel weight. Between them devices do not
-// communicate; the partial sums of the second are all-reduced. A feed-forward block has one column-parallel weight, or
-// a gate and an up projection; attention has the query, key and value projections, split by heads.
-type Pair struct {
-	Columns   []Cut `json:"column_parallel"`
-	Row       Cut   `json:"row_parallel"`
-	AllReduce Port  `json:"all_reduce"` // the value that is summed over devices
-	// equal parts that cannot be divided further: heads of keys and values, or columns
-	Parts   int64  `json:"parts"`
-	Refused string `json:"refused,omitempty"` // reason why the pair cannot be divided over the devices
-}
-
-// A Cut is the division of one product's weight.
-type Cut struct {
-	Node      string `json:"node"`
-	Weight    string `json:"weight"`
-	Type      string `json:"type"`
-	Axis      int    `json:"axis"`
-	Bytes     int64  `json:"bytes"`
-	PerDevice int64  `json:"bytes_per_device"` // maximum over devices
-	Even      bool   `json:"even"`             // equal on all devices
-}
-
 // A split is the division of an axis of a value: blocks that follow one another on the axis, such as packed queries,
 // keys and values, each of which is divided over the devices in the same proportions.
 type split struct {

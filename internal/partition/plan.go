@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // Options are the parameters of a partition.
@@ -18,48 +19,11 @@ type Options struct {
 // Costs are the balance criteria.
 func Costs() []string { return []string{"weights", "activations", "flops"} }
 
-// A Plan is a model partitioned into stages. Sizes are in bytes.
+// A Plan is a partition, with what its stages are extracted by.
 type Plan struct {
-	By       string   `json:"by"`
-	Stages   []*Stage `json:"stages"`
-	Shared   []Shared `json:"shared_weights"`
-	Parallel []Pair   `json:"tensor_parallel"` // weights to split within a stage, over one device per stage
-	Unknown  int      `json:"unknown_values"`  // values of unknown size, which are not counted
-	// of the slowest stage, where measured: a pipeline completes at most 1/Seconds batches per second
-	Seconds  float64 `json:"seconds,omitempty"`
+	*partition.Plan
 	starts   []int
 	declared map[string]*ir.Type // types of the values passed between stages
-}
-
-// A Stage is the nodes of one device.
-type Stage struct {
-	Nodes   int     `json:"nodes"` // including constant-only nodes
-	First   string  `json:"first_node"`
-	Last    string  `json:"last_node"`
-	Cost    int64   `json:"cost"`    // by the balance criterion
-	Weights int64   `json:"weights"` // of constants, each once
-	Peak    int64   `json:"peak"`    // maximum bytes of values live at a node, stage inputs included
-	Inputs  []Port  `json:"inputs"`
-	Outputs []Port  `json:"outputs"`
-	Seconds float64 `json:"seconds,omitempty"` // of a run, where measured
-	Handed  int64   `json:"handed_on"`         // bytes across the cut after the stage
-	// the values across the cut: some may come from earlier stages, and skip the next one
-	Crosses []Port `json:"crosses"`
-}
-
-// A Port is a value passed between stages.
-type Port struct {
-	Name  string `json:"name"`
-	Type  string `json:"type"`
-	Bytes int64  `json:"bytes"`
-	From  int    `json:"from_stage"` // 0 for inputs of the model
-}
-
-// A Shared weight is in several stages.
-type Shared struct {
-	Name   string `json:"name"`
-	Bytes  int64  `json:"bytes"`
-	Stages []int  `json:"stages"` // from 1
 }
 
 // New partitions m: it minimizes the largest stage, then the bytes across
@@ -74,7 +38,7 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Plan, error) {
 		return nil, err
 	}
 	c := &cutter{outline: out, types: types}
-	p := &Plan{By: o.By}
+	p := &Plan{Plan: &partition.Plan{By: o.By}}
 	l, err := c.line(o.By)
 	if err != nil {
 		return nil, err

@@ -11,96 +11,13 @@ import (
 	"github.com/mcompress/mcompress/internal/dataset"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/partition"
 )
-
-// A ShardManifest describes the files of tensor-parallel shards. Every rank runs its files of one segment after
-// another; after a segment, the values of its reductions are summed over the ranks, and later segments read the sums.
-type ShardManifest struct {
-	Version  int             `json:"version"` // of this schema: ManifestVersion
-	Model    string          `json:"model"`
-	Ranks    int             `json:"ranks"`
-	Segments []Segment       `json:"segments"`
-	Outputs  []Result        `json:"outputs"` // of the whole model
-	Divided  []DividedWeight `json:"divided_weights"`
-	Weights  WeightBytes     `json:"weight_bytes"`
-	Refused  []Refusal       `json:"refused,omitempty"` // pairs that every rank computes as a whole
-}
-
-// A Segment is the nodes between two reductions.
-type Segment struct {
-	Shards     []Shard     `json:"shards"` // of the ranks that have nodes in the segment
-	Reductions []Reduction `json:"reductions,omitempty"`
-}
-
-// A Shard is the file of one rank in a segment.
-type Shard struct {
-	Rank    int       `json:"rank"` // from 0
-	File    string    `json:"file"`
-	Parts   []Part    `json:"parts"`
-	Weights int64     `json:"weight_bytes"`
-	Inputs  []Operand `json:"inputs"`
-	Outputs []string  `json:"outputs"`
-}
-
-// An Operand is an input of a shard: of the model, from an earlier file of the same rank, or a sum.
-type Operand struct {
-	Name    string `json:"name"`
-	From    string `json:"from,omitempty"`
-	Reduced bool   `json:"reduced,omitempty"`
-}
-
-// A Reduction combines a value over all ranks (all-reduce).
-type Reduction struct {
-	Name      string `json:"name"`
-	Operation string `json:"operation"` // sum
-	Type      string `json:"type"`      // in the planned run
-	Bytes     int64  `json:"bytes"`     // in the planned run, on each rank
-}
-
-// A Result is an output of the model: from one file, a sum, or parts of all ranks that are concatenated along an axis.
-type Result struct {
-	Name    string   `json:"name"`
-	From    string   `json:"from,omitempty"`
-	Reduced bool     `json:"reduced,omitempty"`
-	Concat  []string `json:"concat,omitempty"` // files, by rank
-	Axis    int      `json:"axis,omitempty"`
-}
-
-// A DividedWeight is a constant of which every rank has a part: of each block, which follow one another along the axis,
-// the next piece.
-type DividedWeight struct {
-	Name    string  `json:"name"`
-	Axis    int     `json:"axis"`
-	Blocks  []int64 `json:"blocks"`
-	Lengths []int64 `json:"lengths"` // of the axis, by rank
-	Bytes   int64   `json:"bytes"`   // of the whole
-}
-
-// WeightBytes are sizes of constants: Stored = Model + Replicated + Added.
-type WeightBytes struct {
-	Model      int64 `json:"model"`      // of the whole model, each constant once
-	Divided    int64 `json:"divided"`    // of those that are divided
-	Replicated int64 `json:"replicated"` // of further copies
-	Added      int64 `json:"added"`      // of sizes of the ranks, less those of the model that they replace
-	Stored     int64 `json:"stored"`     // of all files
-}
-
-// A Refusal is a pair of weights that is not divided.
-type Refusal struct {
-	Weight string `json:"weight"` // of the row-parallel product
-	Reason string `json:"reason"`
-}
-
-// ShardsWritten is the result of WriteShards.
-type ShardsWritten struct {
-	Manifest string         `json:"manifest"` // path of the manifest
-	Shards   *ShardManifest `json:"shards"`
-}
 
 // WriteShards divides the pairs of weights of the model at path over a number of ranks, and writes
 // NAME.rank0.segment1.onnx etc. and NAME.shards.json into dir, atomically like Write, with memory that does not depend
 // on the size of weights.
-func WriteShards(ctx context.Context, path, dir string, ranks int, s onnx.SaveOptions) (_ *ShardsWritten, err error) {
+func WriteShards(ctx context.Context, path, dir string, ranks int, s onnx.SaveOptions) (_ *partition.Split, err error) {
 	w, err := newWriter(ctx, path, dir, s)
 	if err != nil {
 		return nil, err
@@ -114,7 +31,7 @@ func WriteShards(ctx context.Context, path, dir string, ranks int, s onnx.SaveOp
 		return nil, err
 	}
 	manifest, err := w.publish(ctx, ".shards.json", c.manifest)
-	return &ShardsWritten{manifest, c.manifest}, err
+	return &partition.Split{Manifest: manifest, Shards: c.manifest}, err
 }
 
 // A shardWriter writes shards.
@@ -182,7 +99,7 @@ func (w *shardWriter) plan(ctx context.Context) error {
 func (c *cutter) divisible(devices int64) (list []*division, refused []Refusal) {
 	for _, d := range c.divisions() {
 		if p := d.pair(devices); p.Refused != "" {
-			refused = append(refused, Refusal{p.Row.Weight, p.Refused})
+			refused = append(refused, Refusal{Weight: p.Row.Weight, Reason: p.Refused})
 			continue
 		}
 		list = append(list, d)
@@ -204,7 +121,7 @@ func (w *shardWriter) describe() {
 				w.manifest.Weights.Divided += v.Const.Bytes()
 				w.manifest.Divided = append(
 					w.manifest.Divided,
-					DividedWeight{v.Name, of.axis, of.blocks, w.lengths(d, of), v.Const.Bytes()},
+					DividedWeight{Name: v.Name, Axis: of.axis, Blocks: of.blocks, Lengths: w.lengths(d, of), Bytes: v.Const.Bytes()},
 				)
 			}
 		}
@@ -241,7 +158,7 @@ func (w *shardWriter) write(ctx context.Context) error {
 		}
 		if k < len(w.divided) {
 			p := w.divided[k].port(w.divided[k].row.Outputs[0], []int{0, len(w.cutter.nodes)})
-			seg.Reductions = []Reduction{{p.Name, "sum", p.Type, p.Bytes}}
+			seg.Reductions = []Reduction{{Name: p.Name, Operation: "sum", Type: p.Type, Bytes: p.Bytes}}
 		}
 		if len(seg.Shards) > 0 {
 			w.manifest.Segments = append(w.manifest.Segments, seg)
@@ -339,7 +256,7 @@ func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *Shard, e
 			if !reduced {
 				from = w.producer(v.Name, int(rank))
 			}
-			m.Inputs = append(m.Inputs, Operand{v.Name, from, reduced})
+			m.Inputs = append(m.Inputs, Operand{Name: v.Name, From: from, Reduced: reduced})
 		}
 	}
 	for _, v := range g.Outputs {

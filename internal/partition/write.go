@@ -13,51 +13,16 @@ import (
 	"github.com/mcompress/mcompress/ir/opset"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // ManifestVersion is the version of the schemas of Manifest and ShardManifest. Other versions are rejected.
 const ManifestVersion = 1
 
-// A Manifest describes the files of a chain and the values passed between them.
-type Manifest struct {
-	Version int       `json:"version"` // of this schema: ManifestVersion
-	Model   string    `json:"model"`
-	Stages  []Member  `json:"stages"`
-	Outputs []Arrival `json:"outputs"` // of the whole model
-}
-
-// A Member is one file of a chain.
-type Member struct {
-	File    string    `json:"file"`
-	Parts   []Part    `json:"parts"` // this file, and its external data file if any
-	Inputs  []Arrival `json:"inputs"`
-	Outputs []string  `json:"outputs"`
-}
-
-// A Part is a file on disk.
-type Part struct {
-	Name   string `json:"name"`
-	Size   int64  `json:"bytes"`
-	SHA256 string `json:"sha256,omitempty"`
-}
-
-// An Arrival is a value and the file that produces it, none for a model input.
-type Arrival struct {
-	Name string `json:"name"`
-	From string `json:"from,omitempty"`
-}
-
-// A Written is the result of Write.
-type Written struct {
-	Plan     *Plan     `json:"plan"`
-	Manifest string    `json:"manifest"` // path of the manifest
-	Chain    *Manifest `json:"chain"`
-}
-
 // Write partitions the model at path and writes NAME.stage1.onnx etc. and NAME.stages.json into
 // dir, atomically: all files appear together when all are complete. Weights are streamed: memory does not
 // depend on their size.
-func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions) (_ *Written, err error) {
+func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions) (_ *partition.Split, err error) {
 	w, err := newWriter(ctx, path, dir, s)
 	if err != nil {
 		return nil, err
@@ -72,7 +37,7 @@ func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions)
 		return nil, err
 	}
 	manifest, err := w.publish(ctx, ".stages.json", c.manifest)
-	return &Written{plan, manifest, c.manifest}, err
+	return &partition.Split{Plan: plan.Plan, Manifest: manifest, Chain: c.manifest}, err
 }
 
 // A writer writes parts of a model into one set of files.
@@ -171,7 +136,7 @@ func (c *chain) write(ctx context.Context) error {
 		}
 	}
 	for _, v := range c.source.Model.Graph.Outputs {
-		c.manifest.Outputs = append(c.manifest.Outputs, Arrival{v.Name, c.producer(v.Name)})
+		c.manifest.Outputs = append(c.manifest.Outputs, Arrival{Name: v.Name, From: c.producer(v.Name)})
 	}
 	return nil
 }
@@ -191,7 +156,7 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 		return err
 	}
 	for _, in := range c.plan.Stages[k].Inputs {
-		m.Inputs = append(m.Inputs, Arrival{in.Name, c.producer(in.Name)})
+		m.Inputs = append(m.Inputs, Arrival{Name: in.Name, From: c.producer(in.Name)})
 	}
 	for _, out := range f.Model.Graph.Outputs {
 		m.Outputs = append(m.Outputs, out.Name)

@@ -14,6 +14,7 @@ import (
 	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	results "github.com/mcompress/mcompress/report/partition"
 )
 
 // Options configure a pipeline.
@@ -40,16 +41,7 @@ type Pipeline struct {
 type worker struct {
 	mu     sync.Mutex
 	device Device
-	stat   Stat
-}
-
-// A Stat is the work of a stage or rank. Seconds are those of its runs, without waiting and exchange.
-type Stat struct {
-	Name    string  `json:"name"` // the file of a stage, or the rank
-	Runs    int     `json:"runs"`
-	Seconds float64 `json:"seconds"`
-	Bytes   int64   `json:"exchanged_bytes"`     // with its process; 0 in this process
-	Peak    int64   `json:"peak_resident_bytes"` // of its process
+	stat   results.Device
 }
 
 // Open opens the files of a manifest. Stages have a device each, shards a device for each rank.
@@ -71,7 +63,7 @@ func Open(ctx context.Context, manifest string, o Options) (_ *Pipeline, err err
 	if err := p.ports(ctx, folder); err != nil {
 		return nil, err
 	}
-	if err := m.Compare(ctx, folder, o.Digests); err != nil {
+	if err := partition.CompareFiles(ctx, m, folder, o.Digests); err != nil {
 		return nil, err
 	}
 	for _, files := range p.placement() {
@@ -79,7 +71,7 @@ func Open(ctx context.Context, manifest string, o Options) (_ *Pipeline, err err
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.deviceName(files), err)
 		}
-		w := &worker{device: d, stat: Stat{Name: p.deviceName(files)}}
+		w := &worker{device: d, stat: results.Device{Name: p.deviceName(files)}}
 		p.devices = append(p.devices, w)
 		for _, file := range files {
 			p.of[file] = w
@@ -163,8 +155,8 @@ func (p *Pipeline) Inputs() []op.Port { return p.inputs }
 func (p *Pipeline) Outputs() []op.Port { return p.outputs }
 
 // Stats is the work of each device so far.
-func (p *Pipeline) Stats() []Stat {
-	list := make([]Stat, len(p.devices))
+func (p *Pipeline) Stats() []results.Device {
+	list := make([]results.Device, len(p.devices))
 	for i, w := range p.devices {
 		w.mu.Lock()
 		list[i] = w.stat

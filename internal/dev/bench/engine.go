@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/latency"
+	"github.com/mcompress/mcompress/report/benchmark"
 )
 
 var (
@@ -122,7 +123,7 @@ func secondsOf(all []float64) seconds {
 // A timing is the runs of a backend, and loading with the first run.
 type timing struct{ runs, start seconds }
 
-func timingOf(ms []*latency.Measure) timing {
+func timingOf(ms []*benchmark.Measure) timing {
 	var least, medians, starts []float64
 	for _, m := range ms {
 		least, medians, starts = append(least, m.Min), append(medians, m.Median), append(starts, m.Load+m.First)
@@ -133,17 +134,17 @@ func timingOf(ms []*latency.Measure) timing {
 // A candidate is measured in a process of its own.
 type candidate struct {
 	name string
-	run  func() (*latency.Measure, error)
+	run  func() (*benchmark.Measure, error)
 }
 
 // candidate is a model in a backend.
 func (b *bench) candidate(ctx context.Context, name, path, backend string, l load) candidate {
-	return candidate{name, func() (*latency.Measure, error) { return b.timed(ctx, path, backend, l, b.pace()...) }}
+	return candidate{name, func() (*benchmark.Measure, error) { return b.timed(ctx, path, backend, l, b.pace()...) }}
 }
 
 // interleaved measures all in turn, as often as requested.
-func (b *bench) interleaved(candidates []candidate) (map[string][]*latency.Measure, error) {
-	all := map[string][]*latency.Measure{}
+func (b *bench) interleaved(candidates []candidate) (map[string][]*benchmark.Measure, error) {
+	all := map[string][]*benchmark.Measure{}
 	for range b.some(b.runs) {
 		for _, c := range candidates {
 			m, err := c.run()
@@ -157,7 +158,7 @@ func (b *bench) interleaved(candidates []candidate) (map[string][]*latency.Measu
 }
 
 // turns measures both backends.
-func (b *bench) turns(ctx context.Context, path string, l load) (engine, ort []*latency.Measure, err error) {
+func (b *bench) turns(ctx context.Context, path string, l load) (engine, ort []*benchmark.Measure, err error) {
 	var both []candidate
 	for _, backend := range []string{latency.Embedded, latency.ORT} {
 		both = append(both, b.candidate(ctx, backend, path, backend, l))
@@ -198,7 +199,7 @@ func (b *bench) pace() []string {
 }
 
 // timed measures one backend in a process of its own.
-func (b *bench) timed(ctx context.Context, path, backend string, l load, more ...string) (*latency.Measure, error) {
+func (b *bench) timed(ctx context.Context, path, backend string, l load, more ...string) (*benchmark.Measure, error) {
 	args := []string{"--json", "--workers", engineThreads, "bench", path, "--backend", backend,
 		"--batch", strconv.Itoa(l.batch)}
 	if backend == latency.ORT {
@@ -218,7 +219,7 @@ func (b *bench) timed(ctx context.Context, path, backend string, l load, more ..
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, last(complaint.String()))
 	}
-	var ms []*latency.Measure
+	var ms []*benchmark.Measure
 	if err := json.Unmarshal(out, &ms); err != nil {
 		return nil, err
 	}

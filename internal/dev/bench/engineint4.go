@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/latency"
+	"github.com/mcompress/mcompress/report/benchmark"
 )
 
 // int4Forms are the forms of int4 weights that both runtimes run, in blocks of 32.
@@ -97,7 +98,7 @@ func (b *bench) int4Row(ctx context.Context, l int4Load, form int) (string, erro
 		read/e.Min, read/o.Min), nil
 }
 
-func grownMiB(m *latency.Measure) float64 { return float64(m.Peak-m.Baseline) / (1 << 20) }
+func grownMiB(m *benchmark.Measure) float64 { return float64(m.Peak-m.Baseline) / (1 << 20) }
 
 // readSeconds is the minimum time in which two threads read the bytes of some files that are in memory.
 func readSeconds(paths []string) (float64, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/latency"
+	"github.com/mcompress/mcompress/report/benchmark"
 )
 
 //go:embed deepsparse.py
@@ -100,7 +101,7 @@ func (b *bench) sparseRows(ctx context.Context, n sparseNet, fastest, medians, h
 			b.candidate(ctx, denseORT, dense, latency.ORT, l)}
 		for _, zeros := range sparsities {
 			candidates = append(candidates, b.candidate(ctx, zeros, stored[zeros], latency.Embedded, l),
-				candidate{deepSparse + zeros, func() (*latency.Measure,
+				candidate{deepSparse + zeros, func() (*benchmark.Measure,
 					error) {
 					return b.deepSparse(ctx, pruned[zeros], l)
 				}})
@@ -109,19 +110,19 @@ func (b *bench) sparseRows(ctx context.Context, n sparseNet, fastest, medians, h
 		if err != nil {
 			return err
 		}
-		got := map[string]*latency.Measure{}
+		got := map[string]*benchmark.Measure{}
 		for name, ms := range all {
 			got[name] = ofMedianTime(ms)
 		}
 		for _, zeros := range sparsities {
 			name := fmt.Sprintf("| %s | %d | %s |", n.name, batch, percentage(zeros))
-			row := func(t *strings.Builder, of func(*latency.Measure) float64) {
+			row := func(t *strings.Builder, of func(*benchmark.Measure) float64) {
 				e, s, o, d := of(got[denseEngine]), of(got[zeros]), of(got[denseORT]), of(got[deepSparse+zeros])
 				fmt.Fprintf(t, "%s %.3f | %.3f | %.3f | %.3f | %.2f | %.2f | %.2f |\n", name, 1e3*e, 1e3*s, 1e3*o,
 					1e3*d, o/s, e/s, d/s)
 			}
-			row(fastest, func(m *latency.Measure) float64 { return m.Min })
-			row(medians, func(m *latency.Measure) float64 { return m.Median })
+			row(fastest, func(m *benchmark.Measure) float64 { return m.Min })
+			row(medians, func(m *benchmark.Measure) float64 { return m.Median })
 			if batch > 1 {
 				continue
 			}
@@ -135,8 +136,8 @@ func (b *bench) sparseRows(ctx context.Context, n sparseNet, fastest, medians, h
 }
 
 // ofMedianTime has the minimum time of all processes, and the other figures of the process of median time.
-func ofMedianTime(ms []*latency.Measure) *latency.Measure {
-	slices.SortFunc(ms, func(x, y *latency.Measure) int { return cmp.Compare(x.Median, y.Median) })
+func ofMedianTime(ms []*benchmark.Measure) *benchmark.Measure {
+	slices.SortFunc(ms, func(x, y *benchmark.Measure) int { return cmp.Compare(x.Median, y.Median) })
 	m := *ms[len(ms)/2]
 	for _, other := range ms {
 		m.Min = min(m.Min, other.Min)
@@ -151,12 +152,12 @@ func percentage(amount string) string {
 }
 
 // deepSparse measures DeepSparse in a process of its own.
-func (b *bench) deepSparse(ctx context.Context, path string, l load) (*latency.Measure, error) {
+func (b *bench) deepSparse(ctx context.Context, path string, l load) (*benchmark.Measure, error) {
 	text, err := b.stdout(ctx, b.deepsparse, slices.Concat([]string{"-c", deepsparseScript, path,
 		strconv.Itoa(l.batch), engineThreads}, b.pace(), l.dims)...)
 	if err != nil {
 		return nil, err
 	}
-	m := &latency.Measure{}
+	m := &benchmark.Measure{}
 	return m, json.Unmarshal([]byte(last(text)), m)
 }
