@@ -85,6 +85,25 @@ func gradients[T float](t *testing.T, g *Geometry, x, w, dy *ir.Array) (dx, dw *
 	return dx, dw
 }
 
+// A Float16 dx has a channel in float32 for each worker, in addition to the transposed weights that are in scratch
+// memory unless they have memory of their own.
+func TestInputGradientOfHalves(t *testing.T) {
+	for i, l := range deep() {
+		g := layerGeometry(t, l)
+		x, w, dy := random(1, l.x...), random(2, l.w...), random(3, g.OutShape()...)
+		want, _ := gradientDefinition(g, wideOf(x), wideOf(w), wideOf(dy))
+		for _, workers := range []int{1, 3} {
+			pool := op.NewPool(workers)
+			dx := ir.NewArray(ir.Float16, x.Shape...)
+			work := garbage(g.InputGradientWork(workers, false, Halves{X: true}))
+			InputGradient(g, pool, work, ImagesOf[float32](dx, false), ImagesOf[float32](dy, false), ir.View[float32](w),
+				nil)
+			pool.Close()
+			near(t, fmt.Sprintf("dX of layer %d in float16, %d workers", i, workers), dx, want, 1e-3)
+		}
+	}
+}
+
 // garbage is scratch memory filled with NaN.
 func garbage(n int64) []byte {
 	b := ir.AlignedBytes(n)

@@ -135,7 +135,7 @@ func (a *adjoint) work(workers int, own bool, h Halves) int64 {
 		kept += int64(workers) * aligned(4*int64(a.InArea()))
 	}
 	if !own {
-		kept = aligned(4 * int64(a.Groups*a.OutC*a.Depth()))
+		kept += aligned(4 * int64(a.Groups*a.OutC*a.Depth()))
 	}
 	for _, ph := range a.phases {
 		if !a.whole() {
