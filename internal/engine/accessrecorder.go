@@ -31,6 +31,7 @@ func (m *accessRecorder) Step(_ Event, run func() error) error {
 	if m.inside {
 		return run()
 	}
+	// A run skips what planning computed, and calls Step for the others only.
 	for m.in.plan.modes[m.next] == precomputed {
 		m.next++
 	}
@@ -43,6 +44,7 @@ func (m *accessRecorder) Step(_ Event, run func() error) error {
 	m.inside = true
 	err := run()
 	m.inside = false
+	// Scratch memory counts as written: its contents before the step are not read, so it is live in this step alone.
 	m.writes = m.in.append(m.writes, i, c.Work)
 	s := m.in.plan.prog.steps[i]
 	for k, o := range s.out {
@@ -89,6 +91,7 @@ func (m *accessRecorder) liveness() (arena, peak int64, at int) {
 	cuts = slices.Compact(cuts)
 	live := make([]bool, len(cuts)) // cells that a later step reads
 	mark := func(list []access, step int, cells []bool, as bool) {
+		// Both lists are in the order of steps.
 		first, _ := slices.BinarySearchFunc(list, step, func(a access, step int) int { return a.step - step })
 		for _, a := range list[first:] {
 			if a.step != step {
@@ -103,6 +106,7 @@ func (m *accessRecorder) liveness() (arena, peak int64, at int) {
 		taken := slices.Clone(live)
 		mark(m.reads, i, taken, true)
 		mark(m.writes, i, taken, true)
+		// In this order: what a step that works in place both reads and writes is live before it.
 		mark(m.writes, i, live, false)
 		mark(m.reads, i, live, true)
 		bytes := int64(0)
@@ -111,6 +115,7 @@ func (m *accessRecorder) liveness() (arena, peak int64, at int) {
 				bytes += cuts[c+1] - cuts[c]
 			}
 		}
+		// Equal ones too, as the walk is backwards and the first step with the maximum is reported.
 		if bytes >= peak {
 			peak, at = bytes, i
 		}

@@ -17,6 +17,7 @@ type Arena struct {
 // progress.
 func (a *Arena) Reserve(n int64) {
 	if int64(len(a.bytes)) < n {
+		// Before the allocation, so that the collector can free the old memory for it.
 		a.bytes = nil
 		a.bytes = ir.AlignedBytes(n)
 	}

@@ -136,6 +136,7 @@ func (e *Interpreter) dropInputs(needed []bool) {
 func (p *program) shapeDerived() []bool {
 	so := make([]bool, len(p.slots))
 	for _, s := range p.steps {
+		// A step without inputs, such as a random one, depends on no shape: one input at least must.
 		from := s.op.OfShape
 		if !from {
 			from = slices.ContainsFunc(s.in, func(i int) bool { return i != absent && so[i] }) &&
@@ -171,6 +172,7 @@ func (l *loader) preparedDigest(p *program, s *step) digest {
 	if l.shared == nil || p.names == nil {
 		return digest{}
 	}
+	// Prepare gets no data of such inputs, so steps that differ in them alone have the same weights.
 	var variable digest
 	copy(variable[:], "not a constant in memory")
 	return s.digest(func(i int) digest {

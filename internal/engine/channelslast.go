@@ -16,6 +16,7 @@ func (l *loader) storeChannelsLast(p *program) error {
 	if l.planOnly || l.shared != nil || l.baseline != nil {
 		return nil
 	}
+	// All images that a step may write with channels last, from which those are removed that another step cannot read.
 	supported, last := make([]op.Layouts, len(p.steps)), make([]bool, len(p.slots))
 	for i, s := range p.steps {
 		if supported[i] = p.layouts(s); supported[i] != op.ChannelsFirst {
@@ -29,6 +30,7 @@ func (l *loader) storeChannelsLast(p *program) error {
 	}
 	for i, s := range p.steps {
 		for k, o := range s.in {
+			// An operator reads an image as its first input, or element by element with its result, as inputs of InPlace are.
 			reads := supported[i] >= op.EqualLayouts && k == 0 || supported[i] != op.ChannelsFirst &&
 				slices.Contains(s.op.InPlace, k)
 			if o != absent && !reads {

@@ -67,6 +67,7 @@ func (c *compiler) graph(s *scope, g *ir.Graph) error {
 			continue
 		}
 		s.prog.inputs = append(s.prog.inputs, i)
+		// Fusions compare ranks before any shape is known.
 		if s.top && v.Type != nil {
 			s.prog.slots[i].rank = len(v.Type.Shape)
 		}
@@ -191,6 +192,7 @@ func (c *compiler) call(s *scope, n *ir.Node, f *ir.Function) error {
 		return fmt.Errorf("%s: %w", s.place(n), err)
 	}
 	for i, v := range f.Body.Inputs {
+		// A parameter without an argument is an absent input of the nodes that read it, not a value without a producer.
 		inner.slots[v] = absent
 		if i < len(args) {
 			inner.slots[v] = args[i]

@@ -289,6 +289,7 @@ func (pl *planner) planLoop(i int, s *step, in []*ir.Array) ([]ir.Spec, error) {
 	if body == nil || len(body.inputs) < 2 || s.NumIn < len(body.inputs) || len(body.outputs) != len(body.inputs)-1 {
 		return nil, op.ErrUnknown
 	}
+	// The iteration number and the condition, without data: they differ between iterations.
 	args := []*ir.Array{{DType: ir.Int64}, {DType: ir.Bool}}
 	carried := []ir.Spec{}
 	for _, a := range in[2:len(body.inputs)] {

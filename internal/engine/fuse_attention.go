@@ -100,6 +100,7 @@ func (a *attention) matMul(o, user int) bool {
 	a.scale *= float64(s.Float("alpha", 1))
 	a.gone = append(a.gone, i)
 	a.q, a.k = a.side(s.in[0], i), a.side(s.in[1], i)
+	// It exchanges the last two axes, which only a permutation of all axes expresses.
 	if s.Bool("transB", false) {
 		if a.k.perm == nil && a.k.rank.exact {
 			a.k.perm = identity(a.k.rank.axes)
@@ -126,6 +127,7 @@ func (a *attention) product(o int) bool {
 	s, i := a.f.onlyConsumer(o)
 	// The fused operator never rounds the weights, so it is at least as accurate.
 	for a.f.isRounding(s) {
+		// The Cast back to the type of the scores before they were widened.
 		a.widened = a.widened && !s.is("Cast")
 		a.gone = append(a.gone, i)
 		o = s.out[0]
@@ -233,6 +235,7 @@ func (f *fusion) scaled(s *step) (x int, c float64) {
 		} else if ok && c != 0 {
 			return s.in[0], 1 / c
 		}
+		// Of a quotient only the divisor is a factor: c/x is not a multiple of x.
 		if c, ok := f.one(s.in[0]); ok && s.is("Mul") {
 			return s.in[1], c
 		}

@@ -31,6 +31,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 		if b == nil || b.Elems() != int64(len(scale)) {
 			return false
 		}
+		// (W·x + b)·s + t = (s·W)·x + (s·b + t)
 		for c, v := range ir.View[float32](b) {
 			shift[c] += v * scale[c]
 		}
@@ -38,6 +39,7 @@ func foldBatchNorm(f *fusion, i int) bool {
 	factors := f.p.addConst(ir.ArrayOf(scale, columnOf(len(scale), len(w.Shape))...))
 	bias := f.p.addConst(ir.ArrayOf(shift, int64(len(shift))))
 	scaled := f.p.add(slot{name: conv.Label + " weight"})
+	// The lists by slot must have the three new slots before replace uses them.
 	f.producers, f.consumers = append(f.producers, absent, absent, absent), append(f.consumers, nil, nil, nil)
 	// As a step that is folded later, so that the weight is read only then and a sparse form stays sparse.
 	mul := fused(ir.OpID{Type: "Mul"}, 14, norm, []int{conv.in[1], factors}, []int{scaled})

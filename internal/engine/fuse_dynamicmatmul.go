@@ -45,6 +45,7 @@ func fuseDynamicMatMul(f *fusion, i int) bool {
 	last, iLast, bias := mul, iMul, absent
 	gone := []int{i, iCast, iMul}
 	if add, iAdd := f.onlyConsumer(mul.out[0]); add.is("Add") {
+		// A single element would be broadcast.
 		if b, _ := add.otherInput(mul.out[0]); f.isRow(b) && f.constant(b).Elems() == w.Shape[1] {
 			last, iLast, bias = add, iAdd, b
 			gone = append(gone, iAdd)

@@ -109,6 +109,7 @@ func (f *fusion) activation(s *step) (string, []float32) {
 	switch {
 	case s.is("Relu", "Sigmoid", "Tanh", "HardSwish"):
 		return s.ID.Type, nil
+	// Silu has no factor.
 	case s.is("Swish") && s.Float("alpha", 1) == 1:
 		return "Silu", nil
 	case s.is("LeakyRelu"):
@@ -129,6 +130,7 @@ func (f *fusion) activation(s *step) (string, []float32) {
 }
 
 func (f *fusion) clip(s *step) (string, []float32) {
+	// Below opset 11 the bounds are attributes.
 	if len(s.in) == 1 && s.Has("min") && s.Has("max") {
 		return "Clip", []float32{s.Float("min", 0), s.Float("max", 0)}
 	}

@@ -116,6 +116,8 @@ func fuseQDQGemm(f *fusion, i int) bool {
 
 // bounds reports whether the activation of s only bounds quantized values.
 func (l *integerLayout) bounds(s *step) bool {
+	// A positive scale keeps the order, so that a bound of the values is one of the levels. Any other activation needs
+	// the value itself.
 	y, known := l.f.scalar(s.in[5])
 	return known && y > 0 && slices.Contains([]string{"", "Relu", "Clip"}, s.Text("activation", ""))
 }
@@ -137,6 +139,7 @@ func (f *fusion) isPerChannel8(s *step) bool {
 
 // isZeroConstant reports whether slot o is absent, or a constant of zeros.
 func (f *fusion) isZeroConstant(o int) bool {
+	// A zero point that is not constant is excluded by isPerChannel8.
 	return o == absent || !slices.ContainsFunc(f.array(o).Data, func(b byte) bool { return b != 0 })
 }
 

@@ -19,6 +19,7 @@ var (
 // operators. i is the Conv.
 func fuseQDQConv(f *fusion, i int) bool {
 	conv := f.p.steps[i]
+	// More inputs are a residual, which would be added in float32 before it is quantized.
 	if !conv.is("Conv") && !conv.isOf(convID) || len(conv.in) > 3 || !f.isFloat(conv) ||
 		len(f.weight(conv.in[1]).Shape) != 4 {
 		return false

@@ -66,6 +66,7 @@ func (k *stacker) resize(n int64) error {
 	}
 	out := ir.NewArray(spec.DType, spec.Shape...)
 	if k.out != nil {
+		// In one piece, as only a stack along axis 0 grows: with another axis the number of arrays is known before.
 		copy(out.Data, k.out.Data)
 		copy(out.Text, k.out.Text)
 		k.b.drop(op.Size(k.out.Spec()))

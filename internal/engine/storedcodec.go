@@ -136,6 +136,7 @@ func (c *storedCodec) slice(v reflect.Value) error {
 		if err != nil {
 			return err
 		}
+		// Payloads are at multiples of storedAlign, which is enough for every type of number.
 		v.Set(reflect.SliceAt(element, unsafe.Pointer(&data[0]), int(n)).Convert(v.Type()))
 		return nil
 	case c.decoding:

@@ -84,6 +84,7 @@ type payloads struct {
 
 // add returns the index of a payload.
 func (p *payloads) add(b []byte) int {
+	// A constant that subgraphs use is in a slot of each of their programs, and is stored once.
 	if i, ok := p.at[&b[0]]; ok && len(p.data[i]) == len(b) {
 		return i
 	}

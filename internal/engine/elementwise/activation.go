@@ -176,6 +176,7 @@ func fastGelu(n *op.Node) func(dst, x []float32) {
 
 // geluErf is x/2·(1+erf(x/√2)), by erfc, which is accurate for negative x.
 func geluErf(x float64) float64 {
+	// The product below is -Inf·0, NaN.
 	if math.IsInf(x, -1) {
 		return math.Copysign(0, -1)
 	}

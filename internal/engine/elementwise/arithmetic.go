@@ -66,6 +66,7 @@ func arithmetic[T number](n *op.Node) binaryLoops[T, T] {
 // each is a loop of f.
 func each[T, D any](f func(a, b T) D) func(dst []D, a, b []T) {
 	return func(dst []D, a, b []T) {
+		// One check of the bounds instead of one for each element.
 		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {
 			dst[i] = f(a[i], b[i])
@@ -148,6 +149,7 @@ func modulo[T number]() func(a, b T) T {
 		if b == 0 {
 			return 0
 		}
+		// The types of T include floats, for which % is not defined.
 		return a - a/b*b
 	}
 }

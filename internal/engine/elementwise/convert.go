@@ -201,6 +201,7 @@ func longTruncated[S real, D uint32 | uint64]() stage {
 }
 
 func truncate32(v float64) int32 {
+	// Open bounds, as fractions beyond the range truncate into it. NaN fulfils neither.
 	if v > math.MinInt32-1 && v < math.MaxInt32+1 {
 		return int32(v)
 	}
@@ -215,6 +216,7 @@ func truncate64(v float64) int64 {
 }
 
 func truncateUnsigned(v float64) uint64 {
+	// Go converts to int64 only within its range; the subtraction is exact.
 	if v >= 1<<63 && v < 1<<64 {
 		return uint64(v-1<<63) + 1<<63
 	}

@@ -147,6 +147,7 @@ func drop[T real](c *op.Call, ratio, scale float64) {
 		if keep {
 			factor = 1
 		}
+		// Multiplied by 0 instead of replaced, as in onnx.reference: a dropped Inf becomes NaN.
 		out(i, in.One(i)*factor*T(scale))
 		mask(i, keep)
 	}

@@ -34,12 +34,14 @@ func parseOne(dst *ir.Array, i int, s string) error {
 			ir.View[int64](dst)[i] = v
 			return nil
 		}
+		// Above the largest int64 it is a uint64, whose bits the conversion to its type keeps.
 		if v, err := strconv.ParseUint(s, 10, 64); err == nil {
 			ir.View[int64](dst)[i] = int64(v)
 			return nil
 		}
 	}
 	v, err := strconv.ParseFloat(s, 64)
+	// Numbers beyond the range become infinite.
 	if err != nil && !math.IsInf(v, 0) {
 		return err
 	}

@@ -99,6 +99,7 @@ func sign[T number](v T) T {
 	case v > 0:
 		return 1
 	case v < 0:
+		// A constant -1 is not possible for the unsigned types of T.
 		return 0 - T(1)
 	}
 	return v

@@ -87,6 +87,7 @@ func get[T any](l *Library, f function, args ...uintptr) (T, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	result := new(T)
+	// C gets its address as an integer, which does not keep an object alive or where it is.
 	pin.Pin(result)
 	err := l.call(f, append(args, uintptr(unsafe.Pointer(result)))...)
 	return *result, err

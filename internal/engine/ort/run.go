@@ -115,6 +115,7 @@ func (s *Session) run(ctx context.Context, call *scope, names []string, values [
 	err = call.call(run, s.session, options,
 		call.texts(names), address(call, values), uintptr(len(values)),
 		call.texts(wanted), uintptr(len(wanted)), address(call, results))
+	// Before the error is returned; outputs that do not exist are 0, which own ignores.
 	call.own(releaseValue, results...)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -131,6 +132,7 @@ func (l *Library) terminate(ctx context.Context, options uintptr) (stop func()) 
 		l.call(runOptionsSetTerminate, options) // cannot fail: it sets a flag
 	})
 	return func() {
+		// It has started: the options must not be released before its call has returned.
 		if !unlink() {
 			<-done
 		}

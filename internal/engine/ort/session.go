@@ -50,6 +50,7 @@ func Open(lib *Library, modelPath string, o Options) (*Session, error) {
 }
 
 func (s *Session) open(path string, o Options) error {
+	// It would end the C string, and another file be opened.
 	if strings.ContainsRune(path, 0) {
 		return errors.New("a zero byte in the model's path")
 	}

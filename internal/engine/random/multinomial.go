@@ -38,6 +38,8 @@ func runMultinomial(c *op.Call) error {
 		r := d.stream(row)
 		for i := range samples {
 			at := r.Float64() * sums[classes-1]
+			// Greater, so that a class of probability 0 is never drawn. The last class is not searched: rounding may make at
+			// the sum of all.
 			class := sort.Search(classes-1, func(k int) bool { return sums[k] > at })
 			number.Write(c.Out[0], row*samples+i, []float64{float64(class)})
 		}

@@ -57,6 +57,7 @@ func runNormal(c *op.Call) error {
 	mean, scale := float64(c.Float("mean", 0)), float64(c.Float("scale", 1))
 	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand,
 		_ int) float64 {
+		// The conversion prevents a fused multiply-add: the numbers are the same on all CPUs.
 		return mean + float64(scale*r.NormFloat64())
 	})
 	return nil

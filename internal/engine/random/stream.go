@@ -38,6 +38,7 @@ func newDrawing(c *op.Call) drawing {
 
 // stream is the i-th one of the run. PCG accepts any pair of numbers as a seed, including similar ones.
 func (d drawing) stream(i int) *rand.Rand {
+	// Runs count in the upper half and pieces in the lower one, so that no stream repeats.
 	return rand.New(rand.NewPCG(d.seed, d.run<<32^uint64(i)))
 }
 

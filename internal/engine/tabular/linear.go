@@ -61,6 +61,7 @@ func (m *linear) each(c *op.Call, f func(row int, scores []float64)) error {
 				scores[k] = float64(m.intercepts[k])
 			}
 			for j, w := range m.coefficients[k*features : (k+1)*features] {
+				// The conversion prevents a fused multiply-add: results are the same on all CPUs.
 				scores[k] += float64(float64(w) * row[j])
 			}
 		}

@@ -58,6 +58,7 @@ func exponentials(scores []float64, keepZeros bool) {
 	}
 	top, sum := slices.Max(scores), 0.0
 	for i, x := range scores {
+		// The bound, and what becomes of such a score, are those of ONNX Runtime.
 		if keepZeros && math.Abs(x) <= 1e-7 {
 			scores[i] = x * math.Exp(-top)
 		} else {

@@ -60,6 +60,7 @@ func (s *svm) product(row []float64, v []float32) float64 {
 	if s.kernel == "RBF" {
 		for i, x := range row {
 			d := x - float64(v[i])
+			// The conversions prevent fused multiply-adds: results are the same on all CPUs.
 			sum += float64(d * d)
 		}
 		return math.Exp(-s.gamma * sum)

@@ -123,6 +123,8 @@ func (t *svmClassifier) compete(products []float64) (winner int, scores []float6
 	votes := make([]float64, k)
 	for i := range k {
 		for j := i + 1; j < k; j++ {
+			// As in libsvm: a vector has a coefficient for each other class, in their order. That for class j is in row j of
+			// vectors of later classes, and in row j-1 of those of earlier ones, as their own class is left out.
 			s := float64(t.rho[len(scores)]) + t.part(products, j-1, i) + t.part(products, i, j)
 			scores = append(scores, s)
 			if s > 0 {
@@ -159,6 +161,7 @@ func (t *svmClassifier) probabilities(scores []float64) []float64 {
 	for i := range k {
 		for j := i + 1; j < k; j++ {
 			p := 1 / (1 + math.Exp(scores[pair]*float64(t.probA[pair])+float64(t.probB[pair])))
+			// The bounds here, and those of the iterations in couple, are libsvm's.
 			r[i][j] = min(max(p, 1e-7), 1-1e-7)
 			r[j][i] = 1 - r[i][j]
 			pair++

@@ -76,6 +76,7 @@ func (e *ensemble) finish() error {
 			return fmt.Errorf("node %d of the trees does not exist", i)
 		}
 		n := e.nodes[i]
+		// A leaf may have several parents: it ends a traversal in any case.
 		if n.mode == leaf {
 			continue
 		}
@@ -102,6 +103,7 @@ func (e *ensemble) finish() error {
 func (e *ensemble) leafOf(root int32, row []float64) node {
 	n := &e.nodes[root]
 	if e.simple {
+		// A loop of its own for the usual trees, without the switch over modes.
 		for n.mode != leaf {
 			if row[n.feature] <= n.value {
 				n = &e.nodes[n.yes]

@@ -159,6 +159,7 @@ func (e *ensemble) listVotes(n *op.Node, at map[nodeID]int32, prefix, ids string
 			return err
 		}
 		e.votes = append(e.votes, vote{target, weights[i]})
+		// The fields of an inner node are its children, so that votes for one are not counted.
 		if l := &e.nodes[leaves[i]]; l.mode == leaf {
 			if k == 0 || leaves[order[k-1]] != leaves[i] {
 				l.yes = int32(k)

@@ -45,6 +45,7 @@ func runSplit(c *op.Call) error {
 // space; then parts have no leading white space.
 func splitAt(s, delimiter string, limit int) []string {
 	if delimiter != "" {
+		// SplitN counts parts, ONNX splits.
 		if limit >= 0 {
 			limit++
 		}

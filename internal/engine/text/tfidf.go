@@ -112,6 +112,7 @@ func fill[T comparable](t *trie[T], c *counter, starts []int64, pool []T) error 
 			if i+1 >= c.shortest && i+1 <= c.longest {
 				t.add(tokens[:i+1], gram)
 			}
+			// Also for lengths that are not counted: ngram_indexes are of the whole pool.
 			gram++
 		}
 	}
@@ -189,6 +190,7 @@ func count[T comparable](c *op.Call, k *counter, t *trie[T], tokens []T) {
 
 // count adds one for each n-gram in row, for every allowed distance between tokens; single tokens count once.
 func (t *trie[T]) count(out []float32, k *counter, row []T) {
+	// From the length of the row on, no second token is in reach.
 	for distance := 1; distance <= k.max+1 && distance <= max(len(row), 1); distance++ {
 		for start := range row {
 			at := 0

@@ -98,6 +98,7 @@ func (f format) decode(code uint8) float32 {
 		return float32(math.NaN())
 	}
 	e, m := int(magnitude>>f.man), int(magnitude&(1<<f.man-1))
+	// Subnormal numbers have the exponent of the smallest normal ones, and no implied bit.
 	if e == 0 {
 		e = 1
 	} else {
@@ -128,6 +129,8 @@ func (f format) encode(v float32, r Rounding) uint8 {
 // round encodes the finite a. A carry out of the fraction correctly increments the exponent.
 func (f format) round(a float64, sign uint8, saturate bool) uint8 {
 	e := max(int(math.Float64bits(a)>>52)-1023, 1-f.bias)
+	// The scaling is exact, so that this is the only rounding. Below the normal numbers the unit is that of the
+	// subnormal ones.
 	units := math.RoundToEven(a * powerOfTwo(f.man-e))
 	code := int((e+f.bias-1)<<f.man) + int(units)
 	switch {
@@ -161,6 +164,7 @@ func encodeScale(v float32, r Rounding) uint8 {
 	if v != v {
 		return scaleNaN
 	}
+	// The fraction is in [½, 1): a power of two has ½, and an exponent that is greater by one.
 	frac, e := math.Frexp(math.Abs(float64(v)))
 	e += scaleBias - 1
 	switch {
