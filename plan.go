@@ -378,7 +378,7 @@ func (r Request) plan(ctx context.Context, folder string, workers int, sensitivi
 		}
 	}
 	for _, s := range r.Steps {
-		if o := pass.Apart(s); o != "" {
+		if o := pass.OutsideRecipes(s); o != "" {
 			return nil, fieldErrorf("a plan has no --%s", o)
 		}
 	}

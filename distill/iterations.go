@@ -216,7 +216,7 @@ func pointAt(ps []pass.Point, step int) *float64 {
 // progress returns the callback of a training, which adds the trainings before it; nil if there is none. Only the last
 // training ends the step.
 func (it *iterations) progress(last bool) func(pass.Progress) {
-	notify := it.step.Env.Trained
+	notify := it.step.Env.OnProgress
 	if notify == nil {
 		return nil
 	}

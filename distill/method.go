@@ -114,7 +114,8 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t.params.pruned, t.params.keep = pass.PrunedWeights(step.Model), s.KeepZeros
 	maps.Copy(t.params.pruned, s.pruned)
 	t.params.selected = selected(step)
-	t.progress.notify, t.limit.alone, t.laterBytes = step.Env.Trained, step.Env.Alone, step.Env.Minimum
+	t.progress.notify, t.limit.alone, t.laterBytes = step.Env.OnProgress, step.Env.DedicatedProcess,
+		step.Env.MinimumMemory
 	if len(step.Model.Graph.Outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
 	}

@@ -44,11 +44,11 @@ type Environment struct {
 	// Journal keeps the results of long computations across interruptions; nil for none.
 	Journal ir.Journal
 
-	// Alone reports that the process does nothing else: a method may limit its memory to what the method plans.
-	Alone bool
-	// Minimum returns the least memory, in bytes, that the process has after the steps besides the program, such as for
-	// verification, for steps with a memory budget; nil for nothing.
-	Minimum func(context.Context) (int64, error)
-	// Trained is called after each step of training, and once more after its end; may be nil.
-	Trained func(Progress)
+	// DedicatedProcess reports that the process does nothing else: a method may limit its memory to what the method plans.
+	DedicatedProcess bool
+	// MinimumMemory returns the least memory, in bytes, that the process has after the steps besides the program, such as
+	// for verification, for steps with a memory budget; nil for nothing.
+	MinimumMemory func(context.Context) (int64, error)
+	// OnProgress is called after each step of training, and once more after its end; may be nil.
+	OnProgress func(Progress)
 }

@@ -14,15 +14,15 @@ import (
 
 // A field is a field of an option struct as a flag.Value.
 type field struct {
-	v     reflect.Value
-	name  string
-	usage string
-	def   string
-	enum  []string
-	not   bool // the option is the negation of the field
-	list  bool // the value may be a list
-	file  bool // the value is the path of a file or folder that the method reads
-	apart bool // not a part of recipes
+	v              reflect.Value
+	name           string
+	usage          string
+	def            string
+	enum           []string
+	not            bool // the option is the negation of the field
+	list           bool // the value may be a list
+	file           bool // the value is the path of a file or folder that the method reads
+	outsideRecipes bool // not a part of recipes
 }
 
 // fieldsOf are the options of a struct, those of embedded structs included.
@@ -55,7 +55,7 @@ func (t fieldTags) get(key string) string { return cmp.Or(t[0].Get(key), t[1].Ge
 func newField(v reflect.Value, sf reflect.StructField, tags fieldTags) *field {
 	name, not := strings.CutSuffix(tags.get("flag"), ",not")
 	f := &field{v: v, name: name, not: not, usage: placeholder(tags.get("usage")), def: tags.get("default")}
-	f.list, f.file, f.apart = tags.get("list") == "yes", tags.get("file") == "yes", tags.get("recipe") == "no"
+	f.list, f.file, f.outsideRecipes = tags.get("list") == "yes", tags.get("file") == "yes", tags.get("recipe") == "no"
 	if e := tags.get("enum"); e != "" {
 		f.enum = strings.Split(e, ",")
 	}
@@ -144,7 +144,7 @@ func (f *field) value() flag.Value {
 	return v
 }
 
-func (f *field) option() Option { return Option{f.name, f.String(), f.file, f.list, f.apart} }
+func (f *field) option() Option { return Option{f.name, f.String(), f.file, f.list, f.outsideRecipes} }
 
 // given reports whether the field has a value of its own.
 func (f *field) given() bool { return !f.v.IsZero() }

@@ -92,7 +92,7 @@ func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, 
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if err := guarded(ctx, do, i); err != nil {
+				if err := callGuarded(ctx, do, i); err != nil {
 					return err
 				}
 			}
@@ -102,8 +102,8 @@ func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, 
 	return g.Wait()
 }
 
-// guarded calls do for i. A panic, which would end the process from a goroutine, is its error.
-func guarded(ctx context.Context, do func(ctx context.Context, i int) error, i int) (err error) {
+// callGuarded calls do for i. A panic, which would end the process from a goroutine, is its error.
+func callGuarded(ctx context.Context, do func(ctx context.Context, i int) error, i int) (err error) {
 	defer ir.Guard(&err)
 	return do(ctx, i)
 }

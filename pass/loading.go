@@ -57,15 +57,15 @@ const (
 	Loaders Bottleneck = "loaders" // decoding, conversion and augmentation
 )
 
-// waiting is the fraction of the steps' time from which on waiting for samples is the bottleneck.
-const waiting = 0.1
+// waitThreshold is the fraction of the steps' time from which on waiting for samples is the bottleneck.
+const waitThreshold = 0.1
 
 // Bottleneck returns what limits the speed of training; empty before the first step.
 func (p Progress) Bottleneck() Bottleneck {
 	switch {
 	case p.Ran == 0:
 		return ""
-	case p.WaitFraction() < waiting:
+	case p.WaitFraction() < waitThreshold:
 		return Steps
 	case p.Loading.Read > p.Loading.perLoader():
 		return Reading

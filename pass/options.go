@@ -126,10 +126,10 @@ func Values(o Options) []Option {
 
 // An Option is one option of a step as text.
 type Option struct {
-	Name, Value string
-	File        bool // the path of a file or folder that the step reads; with List several paths
-	List        bool // the value is a list, separated by commas
-	Apart       bool // not a part of recipes
+	Name, Value    string
+	File           bool // the path of a file or folder that the step reads; with List several paths
+	List           bool // the value is a list, separated by commas
+	OutsideRecipes bool // not a part of recipes
 }
 
 // flagsOf are the options of o as flags, which set o if it is a pointer.

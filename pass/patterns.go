@@ -10,17 +10,17 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A patterned option holds globs over names of the model, each of which must match something.
-type patterned interface{ Patterns() []string }
+// A globOption holds globs over names of the model, each of which must match something.
+type globOption interface{ Patterns() []string }
 
 // checkPatterns reports a pattern of the step that matches nothing, neither in the model nor in the source, and the
 // nearest names.
 func (s *Step) checkPatterns(o Options) (err error) {
 	var known *vocabulary
 	flagsOf(o).VisitAll(func(f *flag.Flag) {
-		p, ok := f.Value.(patterned)
+		p, ok := f.Value.(globOption)
 		if own, field := f.Value.(*field); field {
-			p, ok = own.value().(patterned)
+			p, ok = own.value().(globOption)
 		}
 		if !ok || err != nil {
 			return

@@ -43,11 +43,11 @@ func CheckStep(o Options) error {
 	return err
 }
 
-// Apart is the name of an option of o that has a value and is no part of recipes, such as the path of a file that the
-// step writes; "" if there is none.
-func Apart(o Options) string {
+// OutsideRecipes is the name of an option of o that has a value and is no part of recipes, such as the path of a file
+// that the step writes; "" if there is none.
+func OutsideRecipes(o Options) string {
 	for _, v := range Values(o) {
-		if v.Apart && v.Value != "" && v.Value != "false" && v.Value != "0" {
+		if v.OutsideRecipes && v.Value != "" && v.Value != "false" && v.Value != "0" {
 			return v.Name
 		}
 	}

@@ -102,7 +102,7 @@ func setOption(m *Method, fs *flag.FlagSet, key string, value any) error {
 		return fmt.Errorf("unknown option %q; options of the method are %s", key, names(fs))
 	}
 	// A recipe may come from elsewhere: it cannot name files that the run would overwrite.
-	if option.Value.(*field).apart {
+	if option.Value.(*field).outsideRecipes {
 		return fmt.Errorf(
 			"option %q is not supported in recipes, which write no files but the outputs; use mcompress %s --%s", key, m.Command,
 			key)
@@ -136,7 +136,7 @@ func method(known []*Method, d yaml.MapSlice) (*Method, error) {
 func names(fs *flag.FlagSet) string {
 	var ns []string
 	fs.VisitAll(func(f *flag.Flag) {
-		if !f.Value.(*field).apart {
+		if !f.Value.(*field).outsideRecipes {
 			ns = append(ns, f.Name)
 		}
 	})
@@ -198,7 +198,7 @@ func (r *Recipe) Text(file func(path string) string) ([]byte, error) {
 		m := yaml.MapSlice{{Key: "method", Value: s.Method().Name}}
 		for _, o := range Values(s) {
 			switch {
-			case o.Value == "" || o.Apart:
+			case o.Value == "" || o.OutsideRecipes:
 				continue
 			case o.File && file != nil:
 				o.Value = o.paths(file)

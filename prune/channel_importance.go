@@ -72,7 +72,7 @@ func (o Channel) importances(ctx context.Context, step *pass.Step, plan *couplin
 	data := calibrate.NewData(o.Calibration, false)
 	data.Step = math.MaxInt // gradients are those of whole samples
 	if t == nil {
-		data.Most = 1 // for its shapes
+		data.MaxSamples = 1 // for its shapes
 	}
 	var w *work
 	err = data.Samples(ctx, step, step.Model, func(in map[string]*ir.Array) (err error) {

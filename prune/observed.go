@@ -232,7 +232,7 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	for i := range ms {
 		ms[i] = s.moments(l.k)
 	}
-	unknown := s.trial || slices.ContainsFunc(ls, func(l *layer) bool { return !layerwise.Known(s.step, l.v.Name) })
+	unknown := s.trial || slices.ContainsFunc(ls, func(l *layer) bool { return !layerwise.HasResult(s.step, l.v.Name) })
 	sound, sample := true, -1
 	// A result that an interrupted run left needs no inputs; but where later layers read what pruned ones compute,
 	// the walk must pass here all the same.
@@ -283,7 +283,7 @@ func (l *layer) observe(a *ir.Array, ms []moments) bool {
 
 // layer prunes one weight.
 func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
-	if !s.trial && layerwise.Known(s.step, l.v.Name) {
+	if !s.trial && layerwise.HasResult(s.step, l.v.Name) {
 		return s.replace(ctx, l, nil)
 	}
 	b, err := s.step.Eval.ReadAll(ctx, l.before)

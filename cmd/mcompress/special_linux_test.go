@@ -130,7 +130,7 @@ func TestEveryOutputFlagIsTested(t *testing.T) {
 	}
 	for _, m := range methods {
 		for _, o := range pass.Values(m.New()) {
-			if usage := pass.Flags(m).Lookup(o.Name).Usage; o.Apart && strings.Contains(usage, "'file'") {
+			if usage := pass.Flags(m).Lookup(o.Name).Usage; o.OutsideRecipes && strings.Contains(usage, "'file'") {
 				check(o.Name)
 			}
 		}

@@ -9,15 +9,15 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A carried runs a model for the outputs that are inputs of the next run: caches, states.
-type carried struct {
+// A carryRunner runs a model for the outputs that are inputs of the next run: caches, states.
+type carryRunner struct {
 	session *engine.Interpreter
 	state   *dataset.State
 	before  map[string]*ir.Array // inputs of the run before, whose outputs are due
 }
 
-// newCarried is nil if no outputs are carried.
-func newCarried(ctx context.Context, s *pass.Step, m *ir.Model, set *dataset.Set) (*carried, error) {
+// newCarryRunner is nil if no outputs are carried.
+func newCarryRunner(ctx context.Context, s *pass.Step, m *ir.Model, set *dataset.Set) (*carryRunner, error) {
 	pairs := set.Carry()
 	if len(pairs) == 0 {
 		return nil, nil
@@ -26,11 +26,11 @@ func newCarried(ctx context.Context, s *pass.Step, m *ir.Model, set *dataset.Set
 	if err != nil {
 		return nil, err
 	}
-	return &carried{session: session, state: dataset.NewState(pairs)}, nil
+	return &carryRunner{session: session, state: dataset.NewState(pairs)}, nil
 }
 
 // next adds the carried inputs to those of a batch.
-func (c *carried) next(ctx context.Context, b *dataset.Batch) error {
+func (c *carryRunner) next(ctx context.Context, b *dataset.Batch) error {
 	if c == nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (c *carried) next(ctx context.Context, b *dataset.Batch) error {
 	return nil
 }
 
-func (c *carried) close() {
+func (c *carryRunner) close() {
 	if c != nil {
 		_ = c.session.Close() // nothing was written that could be lost
 	}

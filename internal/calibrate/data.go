@@ -18,17 +18,17 @@ import (
 // Data is the options of a method that needs activations: the calibration samples on which the model runs.
 type Data struct {
 	dataset.Source
-	Lenient bool // NaN in activations is passed on instead of reported as an error
-	Most    int  // samples to run on, spread over all of them; 0 for all
+	AllowNaN   bool // NaN in activations is passed on instead of reported as an error
+	MaxSamples int  // samples to run on, spread over all of them; 0 for all
 
-	noted bool
+	samplesNoted bool
 }
 
 // NewData is the data that the options of a method specify.
-func NewData(c pass.Calibration, lenient bool) Data {
-	d := Data{Source: dataset.Source{Samples: c.Samples}, Lenient: lenient}
+func NewData(c pass.Calibration, allowNaN bool) Data {
+	d := Data{Source: dataset.Source{Samples: c.Samples}, AllowNaN: allowNaN}
 	if c.CalibrationSamples != nil {
-		d.Most = *c.CalibrationSamples
+		d.MaxSamples = *c.CalibrationSamples
 	}
 	return d
 }
@@ -70,10 +70,10 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 
 // note records the samples of the first run on them, with a note if they are random.
 func (d *Data) note(s *pass.Step, set *dataset.Set) {
-	if d.noted {
+	if d.samplesNoted {
 		return
 	}
-	d.noted = true
+	d.samplesNoted = true
 	n := set.Len()
 	if index := d.order(set).Index; index != nil {
 		n = len(index)
@@ -108,7 +108,7 @@ func (d *Data) run(ctx context.Context, s *engine.Interpreter, b *dataset.Batch,
 	}
 	return s.Watch(ctx, b.Inputs, names, func(name string, a *ir.Array) error {
 		// NaN alone: infinities are passed on to observers, which have no range for such values and say so.
-		if !d.Lenient && largest(a) > infinity {
+		if !d.AllowNaN && largest(a) > infinity {
 			return fmt.Errorf("value %q: the model computes NaN", name)
 		}
 		return visit(name, a)
@@ -140,8 +140,8 @@ func (d *Data) failed(set *dataset.Set, b *dataset.Batch, err error) error {
 
 // set opens the samples, or generates random ones.
 func (d *Data) set(s *pass.Step, m *ir.Model) (*dataset.Set, error) {
-	if d.Most < 0 {
-		return nil, pass.OptionErrorf("--calibrate %d: must be a number of samples, or 0 for all", d.Most)
+	if d.MaxSamples < 0 {
+		return nil, pass.OptionErrorf("--calibrate %d: must be a number of samples, or 0 for all", d.MaxSamples)
 	}
 	if d.Path == "" {
 		return d.Random(m, randomSamples, s.Env.Workers)
@@ -162,19 +162,19 @@ func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *d
 	reuse bool) iter.Seq2[*dataset.Batch, error] {
 	return func(yield func(*dataset.Batch, error) bool) {
 		order := d.order(set)
-		carried, err := newCarried(ctx, step, m, set)
+		carryRunner, err := newCarryRunner(ctx, step, m, set)
 		if err != nil {
 			yield(nil, fmt.Errorf("calibration: %w", err))
 			return
 		}
-		defer carried.close()
-		order.Reuse = reuse && carried == nil // which keeps the inputs of the run before
+		defer carryRunner.close()
+		order.Reuse = reuse && carryRunner == nil // which keeps the inputs of the run before
 		for b, err := range set.Sequences(ctx, order) {
-			if err == nil && carried == nil {
+			if err == nil && carryRunner == nil {
 				b.Inputs = unpadded(m.Graph, b.Inputs)
 			}
 			if err == nil {
-				err = carried.next(ctx, b)
+				err = carryRunner.next(ctx, b)
 			}
 			if err == nil && order.Index != nil {
 				b.First = order.Index[b.First]
@@ -189,8 +189,8 @@ func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *d
 // order selects up to d.Most samples, in whole batches of the model's batch size, evenly spaced over the data.
 func (d *Data) order(set *dataset.Set) dataset.Order {
 	size := set.Size(1)
-	all, most := set.Len()/size, d.Most/size
-	if d.Most <= 0 || all <= max(1, most) {
+	all, most := set.Len()/size, d.MaxSamples/size
+	if d.MaxSamples <= 0 || all <= max(1, most) {
 		return dataset.Order{}
 	}
 	var index []int

@@ -35,7 +35,7 @@ func observe(ctx context.Context, t *testing.T, s *pass.Step, model string, args
 	d := calibrate.Data{}
 	fs := flag.NewFlagSet("", flag.ContinueOnError)
 	pass.Declare(fs, &d.Source.Samples)
-	fs.IntVar(&d.Most, "calibrate", 8, "")
+	fs.IntVar(&d.MaxSamples, "calibrate", 8, "")
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}

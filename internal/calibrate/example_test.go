@@ -19,7 +19,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	d := calibrate.Data{Source: dataset.Source{Samples: pass.Samples{Path: "../../fixtures/digits_test.npz"}}, Most: 2}
+	d := calibrate.Data{Source: dataset.Source{Samples: pass.Samples{Path: "../../fixtures/digits_test.npz"}},
+		MaxSamples: 2}
 	s := &pass.Step{Model: f.Model, Env: pass.Environment{Workers: 2}}
 	err = d.Each(context.Background(), s, s.Model, []string{"input"}, func(name string, a *ir.Array) error {
 		fmt.Println(name, a)

@@ -68,7 +68,7 @@ func (o *Observer) Check() error {
 	return nil
 }
 
-func (o *Observer) chosen() rule {
+func (o *Observer) selectedRule() rule {
 	i := slices.IndexFunc(rules(), func(r rule) bool { return r.name == o.Rule })
 	return rules()[i]
 }
@@ -83,7 +83,7 @@ func (o *Observer) Visit(name string, a *ir.Array) error {
 		s = &statistics{}
 		o.seen[name] = s
 	}
-	s.add(a, o.chosen().counts)
+	s.add(a, o.selectedRule().counts)
 	return nil
 }
 
@@ -137,5 +137,5 @@ func (o *Observer) Range(name string, steps int) (r Range, reason pass.Code) {
 	case s.low == 0 && s.top == 0:
 		return r, ""
 	}
-	return o.chosen().fit(o, s, steps), ""
+	return o.selectedRule().fit(o, s, steps), ""
 }

@@ -29,7 +29,7 @@ func (d *Data) Try(ctx context.Context, s *pass.Step, m *ir.Model, names []strin
 		}
 	}()
 	few := *d
-	few.Most = samples
+	few.MaxSamples = samples
 	set, err := few.set(s, m)
 	if err != nil {
 		return nil, err

@@ -345,7 +345,7 @@ func (r *run) passes(ctx context.Context, precheck bool, left map[string]pass.Re
 		DryRun: r.DryRun, Searched: r.Search != nil,
 		Source: r.source.Model, Journal: r.Journal, Open: func(path string) (*ir.Model, error) {
 			return r.other(ctx, path)
-		}, WriteFile: r.writeFile, Alone: r.Alone, Minimum: r.minimum, Trained: r.progress,
+		}, WriteFile: r.writeFile, DedicatedProcess: r.Alone, MinimumMemory: r.minimum, OnProgress: r.progress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {

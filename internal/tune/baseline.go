@@ -16,7 +16,7 @@ import (
 // A baseline is the source session whose activations trial sessions reuse. A trial changes one weight: activations
 // before that weight, and all other weights, are those of the baseline. All models are raised to one opset for that.
 type baseline struct {
-	*built
+	*builtModel
 	opset   int64
 	session *engine.Interpreter // nil if the source cannot be raised, or needs too much memory
 	layer   int                 // number of the current layer
@@ -47,7 +47,7 @@ func (t *tuner) openBaseline(ctx context.Context) (*baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &baseline{built: b, opset: max(t.opset, b.Model.Opset("")), free: t.Memory / baselineFraction}
+	k := &baseline{builtModel: b, opset: max(t.opset, b.Model.Opset("")), free: t.Memory / baselineFraction}
 	if err := k.raise(ctx, b); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -68,7 +68,7 @@ func (t *tuner) openBaseline(ctx context.Context) (*baseline, error) {
 }
 
 // raise raises b to the opset of k if possible.
-func (k *baseline) raise(ctx context.Context, b *built) error {
+func (k *baseline) raise(ctx context.Context, b *builtModel) error {
 	var no *opset.Unsupported
 	if err := opset.Raise(ctx, b.eval, b.Model, k.opset); !errors.As(err, &no) {
 		return err
@@ -77,7 +77,7 @@ func (k *baseline) raise(ctx context.Context, b *built) error {
 }
 
 // open opens b with the activations and weights that it shares with k.
-func (t *tuner) open(ctx context.Context, b *built, k *baseline) (*engine.Interpreter, error) {
+func (t *tuner) open(ctx context.Context, b *builtModel, k *baseline) (*engine.Interpreter, error) {
 	return engine.Open(ctx, b.Model, engine.Options{
 		Workers: t.Workers / t.concurrent, Limits: t.Limits, Baseline: k.session, Identity: func(t *ir.Tensor) string {
 			return b.tensors[t]
@@ -99,9 +99,9 @@ func (k *baseline) close() error {
 	}
 	if k.session != nil {
 		k.freePart()
-		return errors.Join(k.session.Close(), k.built.close())
+		return errors.Join(k.session.Close(), k.builtModel.close())
 	}
-	return k.built.close()
+	return k.builtModel.close()
 }
 
 // inputs are the model inputs of run number at and the named activations.

@@ -13,9 +13,10 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// survive sets failed to an error of one candidate, which ends its measurement and not the search, and returns all
-// others: the end of ctx, mistakes in options, errors of files and of the source, and measurements of other processes.
-func (t *tuner) survive(ctx context.Context, err error, failed *string) error {
+// recordFailure sets failed to an error of one candidate, which ends its measurement and not the search, and returns
+// all others: the end of ctx, mistakes in options, errors of files and of the source, and measurements of other
+// processes.
+func (t *tuner) recordFailure(ctx context.Context, err error, failed *string) error {
 	var option *pass.OptionError
 	var file *fs.PathError
 	var number syscall.Errno

@@ -105,14 +105,14 @@ func knownLayers(j ir.Journal, candidates []Candidate) (list []*layer, ok bool) 
 func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 	// Before candidates: constants that only their steps add cannot be selected by name, which is an error of the
 	// step.
-	bytes, positions, err := unchanged(ctx, t)
+	bytes, positions, err := measureUnchanged(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	found := &finder{of: map[string]*layer{}, positions: positions}
 	for i, c := range t.Candidates {
 		var failed string
-		if err := t.survive(ctx, found.collect(ctx, t, i, c), &failed); err != nil {
+		if err := t.recordFailure(ctx, found.collect(ctx, t, i, c), &failed); err != nil {
 			return nil, err
 		}
 		if failed != "" {
@@ -137,12 +137,12 @@ func (t *tuner) find(ctx context.Context, together bool) ([]*layer, error) {
 	}); err != nil {
 		return nil, err
 	}
-	return list, t.measured(ctx, list, bytes, found.costs(list))
+	return list, t.measureAll(ctx, list, bytes, found.costs(list))
 }
 
-// unchanged is the file size without any candidate, and the constants that a candidate's step can select: the number of
-// nodes before their first consumers.
-func unchanged(ctx context.Context, t *tuner) (bytes int64, positions map[string]int, err error) {
+// measureUnchanged is the file size without any candidate, and the constants that a candidate's step can select: the
+// number of nodes before their first consumers.
+func measureUnchanged(ctx context.Context, t *tuner) (bytes int64, positions map[string]int, err error) {
 	plain, err := t.build(ctx, t.Prefix)
 	if err != nil {
 		return 0, nil, err
@@ -182,13 +182,13 @@ func (f *finder) costs(layers []*layer) []int64 {
 	return costs
 }
 
-// measured measures each variant of each layer, with estimated costs for the layers. The file without any candidate has
-// the given number of bytes.
-func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, costs []int64) error {
+// measureAll measures each variant of each layer, with estimated costs for the layers. The file without any candidate
+// has the given number of bytes.
+func (t *tuner) measureAll(ctx context.Context, layers []*layer, bytes int64, costs []int64) error {
 	t.sensitivityRuns = t.spread(t.samples(layers))
 	m := &measurer{tuner: t, bytes: bytes}
-	a := &ahead{todo: m.pending(layers, ir.Mine(t.Journal, costs)), worker: t.Workers > 1,
-		open: func(v measurement) opened {
+	a := &prefetcher{todo: m.pending(layers, ir.Mine(t.Journal, costs)), worker: t.Workers > 1,
+		open: func(v measurement) variantModel {
 			return m.openVariant(ctx, v)
 		}}
 	measure := func() (err error) {
@@ -216,7 +216,7 @@ func (t *tuner) measured(ctx context.Context, layers []*layer, bytes int64, cost
 			v := &l.variants[j]
 			unit := unitOf(t.Candidates, l, v)
 			if err := v.once(ctx, t.Journal, unit, mine, func() error {
-				return t.survive(ctx, measure(), &v.failed)
+				return t.recordFailure(ctx, measure(), &v.failed)
 			}); err != nil {
 				return err
 			}
@@ -275,9 +275,9 @@ func (t *tuner) byScores() bool {
 // Sensitivity is measured on few samples if there are many variants: the total number of bytes read and computed is
 // bounded, with computed bytes weighted higher.
 const (
-	fewest, most = 2, 128
-	measurable   = 128 << 30
-	computeCost  = 8 // cost of a computed byte relative to a byte of weights
+	minSamples, most = 2, 128
+	measurableBytes  = 128 << 30
+	computeCost      = 8 // cost of a computed byte relative to a byte of weights
 )
 
 // samples is the number of sensitivity samples.
@@ -287,17 +287,17 @@ func (t *tuner) samples(layers []*layer) int {
 		weights += l.bytes
 		runs += len(l.variants)
 	}
-	n := int64(measurable) / max(1, (weights+computeCost*t.perRun)*int64(max(1, runs)))
-	return int(min(most, max(fewest, n)))
+	n := int64(measurableBytes) / max(1, (weights+computeCost*t.perRun)*int64(max(1, runs)))
+	return int(min(most, max(minSamples, n)))
 }
 
 // finder collects layers by the names of weights.
 type finder struct {
-	list      []*layer
-	of        map[string]*layer
-	positions map[string]int // of constants that exist before a candidate's step
-	riders    []companion
-	inner     bool // candidates change weights of subgraphs or functions, which are no layers
+	list          []*layer
+	of            map[string]*layer
+	positions     map[string]int // of constants that exist before a candidate's step
+	companionRows []companion
+	inner         bool // candidates change weights of subgraphs or functions, which are no layers
 }
 
 // A companion is a weight that a candidate changes without making it smaller.
@@ -343,7 +343,7 @@ func (f *finder) add(row pass.Row, i int) {
 	}
 	// Such as the int32 bias of a quantized layer: it changes with the weight, and saves nothing itself.
 	if bytes >= row.Before.Bytes() {
-		f.riders = append(f.riders, companion{row.Tensor, row.Consumers, i})
+		f.companionRows = append(f.companionRows, companion{row.Tensor, row.Consumers, i})
 		return
 	}
 	l := f.of[row.Tensor]
@@ -365,7 +365,7 @@ func (f *finder) add(row pass.Row, i int) {
 
 // assignCompanions adds companions to the first layer that shares a consumer with them.
 func (f *finder) assignCompanions() {
-	for _, r := range f.riders {
+	for _, r := range f.companionRows {
 		for _, l := range f.list {
 			if f.of[r.name] == nil && slices.ContainsFunc(r.consumers, func(c string) bool {
 				return slices.Contains(l.consumers, c)

@@ -38,20 +38,20 @@ func (m *measurer) pending(layers []*layer, mine []bool) []measurement {
 }
 
 // openVariant applies one candidate to one layer. The session shares activations and weights with the baseline.
-func (m *measurer) openVariant(ctx context.Context, v measurement) opened {
+func (m *measurer) openVariant(ctx context.Context, v measurement) variantModel {
 	step, err := m.Candidates[v.variant.candidate].Step(only(v.layer.weights(v.variant.candidate)), Measuring, m.calibrate)
 	if err != nil {
-		return opened{err: err}
+		return variantModel{err: err}
 	}
 	b, err := m.build(ctx, append(slices.Clone(m.Prefix), step))
 	if err != nil {
-		return opened{err: m.named(v, err)}
+		return variantModel{err: m.named(v, err)}
 	}
 	s, err := m.openOn(ctx, b)
 	if err != nil {
-		return opened{err: errors.Join(m.named(v, err), b.close())}
+		return variantModel{err: errors.Join(m.named(v, err), b.close())}
 	}
-	return opened{measurement: v, built: b, session: s}
+	return variantModel{measurement: v, builtModel: b, session: s}
 }
 
 // named adds the variant to an error.
@@ -60,7 +60,7 @@ func (m *measurer) named(v measurement, err error) error {
 }
 
 // openOn opens b for runs from the first value that differs from the baseline.
-func (m *measurer) openOn(ctx context.Context, b *built) (*engine.Interpreter, error) {
+func (m *measurer) openOn(ctx context.Context, b *builtModel) (*engine.Interpreter, error) {
 	if m.baseline.session != nil {
 		if err := m.baseline.raise(ctx, b); err != nil {
 			return nil, err
@@ -99,8 +99,8 @@ func (m *measurer) measure(ctx context.Context, s *engine.Interpreter) (*outputE
 }
 
 // variant measures the file size and the sensitivity of a variant.
-func (m *measurer) variant(ctx context.Context, o opened) error {
-	o.variant.bytes = o.layer.bytes + m.size(o.built) - m.bytes
+func (m *measurer) variant(ctx context.Context, o variantModel) error {
+	o.variant.bytes = o.layer.bytes + m.size(o.builtModel) - m.bytes
 	d, err := m.measure(ctx, o.session)
 	if err != nil {
 		return m.named(o.measurement, err)

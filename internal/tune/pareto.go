@@ -23,7 +23,7 @@ func paretoFront(layers []*layer) []choice {
 	points := []*point{{}}
 	for _, l := range layers {
 		var next []*point
-		for _, v := range append(slices.Clone(l.variants), l.as(none)) {
+		for _, v := range append(slices.Clone(l.variants), l.variantOf(none)) {
 			for _, p := range points {
 				next = append(next, &point{p.bytes + v.bytes, p.sensitivity + v.sensitivity, v.candidate, p})
 			}

@@ -9,7 +9,7 @@ import (
 // sums are bytes and sensitivity of a choice, added over layers.
 func sums(layers []*layer, c choice) (bytes int64, sensitivity float64) {
 	for i, l := range layers {
-		v := l.as(c[i])
+		v := l.variantOf(c[i])
 		bytes += v.bytes
 		sensitivity += v.sensitivity
 	}

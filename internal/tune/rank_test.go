@@ -35,14 +35,14 @@ func TestRankingMatchesDivergence(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := scores(t, o, o.Input)
-	var measured, so []float64
+	var measureAll, so []float64
 	for _, l := range search.Layers {
 		for _, v := range l.Variants {
-			measured = append(measured, v.Sensitivity)
+			measureAll = append(measureAll, v.Sensitivity)
 			so = append(so, diverged(want, scores(t, o, one(t, o, l.Tensors, v.Method))))
 		}
 	}
-	if r := stat.Correlation(ranks(measured), ranks(so), nil); len(so) < 10 || r < 0.95 {
+	if r := stat.Correlation(ranks(measureAll), ranks(so), nil); len(so) < 10 || r < 0.95 {
 		t.Errorf("Spearman's rank correlation of %d variants is %.3f", len(so), r)
 	}
 }

@@ -63,22 +63,22 @@ func (s *screen) hardest() []int {
 // errMissed ends a trial.
 var errMissed = errors.New("the gate on accuracy is missed")
 
-// A counted is the runs of a trial.
-type counted struct {
+// A trialCounts is the runs of a trial.
+type trialCounts struct {
 	*screen
 	ends   bool // the trial may end early
 	wrong  float64
 	counts []metric.Count
 }
 
-// newCounted is that of a new trial. Until a choice holds the gates, trials are complete: the error of the search
+// newTrialCounts is that of a new trial. Until a choice holds the gates, trials are complete: the error of the search
 // states the accuracy of the nearest one.
-func (t *tuner) newCounted() *counted {
-	return &counted{screen: t.screen, ends: t.screen != nil && t.best != nil}
+func (t *tuner) newTrialCounts() *trialCounts {
+	return &trialCounts{screen: t.screen, ends: t.screen != nil && t.best != nil}
 }
 
 // add adds a run; it returns errMissed if the gate is missed even if all other labels are classified correctly.
-func (c *counted) add(n metric.Count) error {
+func (c *trialCounts) add(n metric.Count) error {
 	if c.screen == nil {
 		return nil
 	}
@@ -91,10 +91,10 @@ func (c *counted) add(n metric.Count) error {
 	return nil
 }
 
-// screened runs the hardest samples and returns their number if the gate on accuracy is missed after them, else 0.
-func (t *tuner) screened(ctx context.Context, s *engine.Interpreter) (samples int, err error) {
-	counted := t.newCounted()
-	if !counted.ends {
+// screenTrial runs the hardest samples and returns their number if the gate on accuracy is missed after them, else 0.
+func (t *tuner) screenTrial(ctx context.Context, s *engine.Interpreter) (samples int, err error) {
+	trialCounts := t.newTrialCounts()
+	if !trialCounts.ends {
 		return 0, nil
 	}
 	scores := verify.ScoreOutputs(t.Scores, verify.PortNames(t.outputs.Outputs()))
@@ -110,7 +110,7 @@ func (t *tuner) screened(ctx context.Context, s *engine.Interpreter) (samples in
 				return err
 			}
 			samples += b.N
-			return counted.add(n)
+			return trialCounts.add(n)
 		})
 	if errors.Is(err, errMissed) {
 		return samples, nil

@@ -14,12 +14,12 @@ import (
 // are complete.
 func TestTrialsThatEndEarlyChangeNoChoice(t *testing.T) {
 	want, complete := searched(t, 2, true)
-	got, screened := searched(t, 2, false)
+	got, screenTrial := searched(t, 2, false)
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	ended := 0
-	for i, trial := range screened.Trials {
+	for i, trial := range screenTrial.Trials {
 		if full := complete.Trials[i]; trial.Accepted != full.Accepted || trial.Bytes != full.Bytes ||
 			trial.Ended > 0 && trial.Accepted {
 			t.Errorf("trial %d: %+v, complete: %+v", i, trial, full)
@@ -31,8 +31,8 @@ func TestTrialsThatEndEarlyChangeNoChoice(t *testing.T) {
 	if ended == 0 {
 		t.Error("no trial ended early")
 	}
-	_, alone := searched(t, 1, false)
-	if a, b := asJSON(t, alone), asJSON(t, screened); a != b {
+	_, trySingleCandidates := searched(t, 1, false)
+	if a, b := asJSON(t, trySingleCandidates), asJSON(t, screenTrial); a != b {
 		t.Errorf("1 worker: %s, 2 workers: %s", a, b)
 	}
 }

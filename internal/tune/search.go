@@ -38,12 +38,12 @@ func (t *tuner) choose(ctx context.Context) ([]pass.Options, error) {
 	if t.Bytes > 0 {
 		err = t.largest(ctx, layers, choices)
 	} else if err = t.smallest(ctx, layers, choices); err == nil {
-		err = errors.Join(t.alone(ctx, layers), t.polish(ctx, layers))
+		err = errors.Join(t.trySingleCandidates(ctx, layers), t.polish(ctx, layers))
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.chosen(layers)
+	t.recordChoice(layers)
 	return t.steps(layers, t.best, Final)
 }
 
@@ -116,23 +116,23 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 		t.search.Trials[t.search.Chosen].Error)}
 }
 
-// alone tries each candidate for all weights that it supports, if smaller: shared costs, such as a raised opset, count
-// once.
-func (t *tuner) alone(ctx context.Context, layers []*layer) error {
+// trySingleCandidates tries each candidate for all weights that it supports, if smaller: shared costs, such as a raised
+// opset, count once.
+func (t *tuner) trySingleCandidates(ctx context.Context, layers []*layer) error {
 	for k, candidate := range t.Candidates {
 		c := make(choice, len(layers))
 		for i, l := range layers {
-			c[i] = l.as(k).candidate
+			c[i] = l.variantOf(k).candidate
 		}
-		if err := t.better(ctx, layers, c, candidate.Name+" alone"); err != nil {
+		if err := t.trySmaller(ctx, layers, c, candidate.Name+" alone"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// better tries a choice that has not failed yet, if its file is smaller than the best.
-func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what string) error {
+// trySmaller tries a choice that has not failed yet, if its file is smaller than the best.
+func (t *tuner) trySmaller(ctx context.Context, layers []*layer, c choice, what string) error {
 	if t.repeats(layers, c) {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (t *tuner) better(ctx context.Context, layers []*layer, c choice, what stri
 func (t *tuner) repeats(layers []*layer, c choice) bool {
 	return slices.ContainsFunc(t.failed, func(f choice) bool {
 		for i, l := range layers {
-			if v, w := l.as(c[i]), l.as(f[i]); v.bytes != w.bytes || v.sensitivity != w.sensitivity {
+			if v, w := l.variantOf(c[i]), l.variantOf(f[i]); v.bytes != w.bytes || v.sensitivity != w.sensitivity {
 				return false
 			}
 		}
@@ -153,11 +153,11 @@ func (t *tuner) repeats(layers []*layer, c choice) bool {
 	})
 }
 
-// mostPolished bounds the trials of polish. Where counts of samples decide, a choice off the front may hold by chance:
-// it must save at least a twentieth of the file.
+// maxPolishTrials bounds the trials of polish. Where counts of samples decide, a choice off the front may hold by
+// chance: it must save at least a twentieth of the file.
 const (
-	mostPolished = 24
-	worthLuck    = 20
+	maxPolishTrials  = 24
+	minSavingDivisor = 20
 )
 
 // polish tries smaller variants layer by layer, in order of increasing sensitivity per byte saved.
@@ -168,10 +168,10 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 	}
 	var list []saving
 	for i, l := range layers {
-		now := l.as(t.best[i])
+		now := l.variantOf(t.best[i])
 		for _, v := range l.variants {
 			if saved := now.bytes - v.bytes; saved > 0 &&
-				(!t.byScores() || saved*worthLuck > t.search.Trials[t.search.Chosen].Bytes) {
+				(!t.byScores() || saved*minSavingDivisor > t.search.Trials[t.search.Chosen].Bytes) {
 				list = append(list, saving{i, v.candidate, (v.sensitivity - now.sensitivity) / float64(now.bytes-v.bytes)})
 			}
 		}
@@ -179,13 +179,13 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 	// Stable, so that equal costs have the order of layers: the number of trials is bounded, and which ones are made
 	// must not vary.
 	slices.SortStableFunc(list, func(a, b saving) int { return cmp.Compare(a.cost, b.cost) })
-	for _, s := range list[:min(len(list), mostPolished)] {
-		if layers[s.layer].as(s.to).bytes >= layers[s.layer].as(t.best[s.layer]).bytes {
+	for _, s := range list[:min(len(list), maxPolishTrials)] {
+		if layers[s.layer].variantOf(s.to).bytes >= layers[s.layer].variantOf(t.best[s.layer]).bytes {
 			continue // a smaller variant holds already
 		}
 		c := slices.Clone(t.best)
 		c[s.layer] = s.to
-		if err := t.better(ctx, layers, c, fmt.Sprintf("also %s of %s", t.Candidates[s.to].Name,
+		if err := t.trySmaller(ctx, layers, c, fmt.Sprintf("also %s of %s", t.Candidates[s.to].Name,
 			layers[s.layer].names[0])); err != nil {
 			return err
 		}
@@ -193,8 +193,8 @@ func (t *tuner) polish(ctx context.Context, layers []*layer) error {
 	return nil
 }
 
-// as returns the variant of a candidate.
-func (l *layer) as(candidate int) variant {
+// variantOf returns the variant of a candidate.
+func (l *layer) variantOf(candidate int) variant {
 	for _, v := range l.variants {
 		if v.candidate == candidate {
 			return v
@@ -231,7 +231,7 @@ func (t *tuner) sizeOf(ctx context.Context, layers []*layer, c choice) (int64, e
 	b, err := t.buildChoice(ctx, layers, c)
 	if err != nil {
 		var failed string
-		err = t.survive(ctx, err, &failed)
+		err = t.recordFailure(ctx, err, &failed)
 		if left := (pass.LeftOut{Method: t.describe(c), Error: failed}); failed != "" &&
 			!slices.Contains(t.search.LeftOut, left) {
 			t.search.LeftOut = append(t.search.LeftOut, left)
@@ -259,7 +259,7 @@ func (t *tuner) describe(c choice) string {
 	return strings.Join(parts, ", ")
 }
 
-func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*built, error) {
+func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*builtModel, error) {
 	steps, err := t.steps(layers, c, Trying)
 	if err != nil {
 		return nil, err
@@ -267,8 +267,8 @@ func (t *tuner) buildChoice(ctx context.Context, layers []*layer, c choice) (*bu
 	return t.build(ctx, steps)
 }
 
-// A tried is a trial, the gates on it, and the counts of its runs; nil if the file is too large for one.
-type tried struct {
+// A trialResult is a trial, the gates on it, and the counts of its runs; nil if the file is too large for one.
+type trialResult struct {
 	Trial  *pass.Trial
 	Gates  []report.Gate
 	Counts []metric.Count
@@ -281,11 +281,11 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string,
 		func() ([]byte, error) {
 			r, err := t.trial(ctx, layers, c, what, below)
 			var failed string
-			if err := t.survive(ctx, err, &failed); err != nil {
+			if err := t.recordFailure(ctx, err, &failed); err != nil {
 				return nil, err
 			}
 			if failed != "" {
-				r = tried{Trial: &pass.Trial{What: what, Error: failed}}
+				r = trialResult{Trial: &pass.Trial{What: what, Error: failed}}
 			}
 			return json.Marshal(r)
 		})
@@ -293,14 +293,14 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string,
 		return false, err
 	}
 	t.tries++
-	var r tried
+	var r trialResult
 	if err := json.Unmarshal(text, &r); err != nil || r.Trial == nil {
 		return false, err
 	}
 	// From the journal as from a trial, so that an interrupted search goes on with the same trials.
 	t.screen.learn(r.Counts)
 	if held = r.Trial.Accepted; !held {
-		t.missed, t.failed = r.Gates, append(t.failed, c)
+		t.missedGates, t.failed = r.Gates, append(t.failed, c)
 	}
 	t.search.Trials = append(t.search.Trials, *r.Trial)
 	if last := len(t.search.Trials) - 1; held && t.Bytes == 0 &&
@@ -312,47 +312,47 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string,
 }
 
 // trial runs the model of a choice on all samples and evaluates the gates.
-func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what string, below int64) (tried, error) {
+func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what string, below int64) (trialResult, error) {
 	b, err := t.buildChoice(ctx, layers, c)
 	if err != nil {
-		return tried{}, err
+		return trialResult{}, err
 	}
 	defer b.close()
 	bytes := t.size(b)
 	// Before it is opened: a choice that is not smaller is of no use, whatever its gates.
 	if bytes >= below {
-		return tried{}, nil
+		return trialResult{}, nil
 	}
 	s, err := t.session(ctx, b.Model)
 	if err != nil {
-		return tried{}, err
+		return trialResult{}, err
 	}
 	defer s.Close()
 	trial := &pass.Trial{What: what, Bytes: bytes}
 	// The samples that earlier trials lost come first: on magika 17 of 27 trials end after 2 to 40 of 103 samples,
 	// with the same choices.
-	if trial.Ended, err = t.screened(ctx, s); err != nil || trial.Ended > 0 {
-		return tried{Trial: trial}, err
+	if trial.Ended, err = t.screenTrial(ctx, s); err != nil || trial.Ended > 0 {
+		return trialResult{Trial: trial}, err
 	}
-	counted := t.newCounted()
+	trialCounts := t.newTrialCounts()
 	r, err := verify.Compare(ctx, t.outputs.rewind(), s, t.set, verify.Options{
 		Batch: t.Data.Batch, Scores: t.Scores, Fitted: t.calibration, Parallel: t.concurrent, Metric: t.Metric,
-		Counted: counted.add,
+		Counted: trialCounts.add,
 	})
 	if errors.Is(err, errMissed) {
-		trial.Ended = len(counted.counts) * t.batch()
-		return tried{Trial: trial, Counts: counted.counts}, nil
+		trial.Ended = len(trialCounts.counts) * t.batch()
+		return trialResult{Trial: trial, Counts: trialCounts.counts}, nil
 	}
 	if err != nil {
-		return tried{}, err
+		return trialResult{}, err
 	}
 	gates, err := report.EvaluateGates(r, t.Gates)
 	if err != nil {
-		return tried{}, err
+		return trialResult{}, err
 	}
 	certain, err := t.holdsWithMargin(r)
 	if err != nil {
-		return tried{}, err
+		return trialResult{}, err
 	}
 	trial.Accepted = report.Passed(gates) && certain
 	if w := r.Worst(); w != nil && w.Errors != nil {
@@ -366,11 +366,11 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		drop := math.Round(m.Drop()*1e9) / 1e9
 		trial.MetricDrop = &drop
 	}
-	return tried{trial, gates, counted.counts}, nil
+	return trialResult{trial, gates, trialCounts.counts}, nil
 }
 
-// chosen records the chosen method of each layer in the search.
-func (t *tuner) chosen(layers []*layer) {
+// recordChoice records the chosen method of each layer in the search.
+func (t *tuner) recordChoice(layers []*layer) {
 	method := map[string]string{}
 	for i, l := range layers {
 		if t.best[i] != none {

@@ -78,7 +78,7 @@ type tuner struct {
 	runs               int // number done
 	all                int // number planned
 	search             pass.Search
-	missed             []report.Gate // gates missed by the last failed trial
+	missedGates        []report.Gate // gates missed by the last failed trial
 	opset              int64         // highest opset that a candidate needs
 	tries              int           // calls of try
 	best               choice        // nil until one holds the gates
@@ -214,8 +214,8 @@ func (t *tuner) progress(what string) {
 	}
 }
 
-// A built is the model after some steps, in memory: payloads are computed when read.
-type built struct {
+// A builtModel is the model after some steps, in memory: payloads are computed when read.
+type builtModel struct {
 	*onnx.File
 	rows    []pass.Row
 	eval    *ir.Eval
@@ -223,8 +223,8 @@ type built struct {
 }
 
 // build runs steps on the source.
-func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err error) {
-	b := &built{eval: ir.NewEval(t.Dir)}
+func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *builtModel, err error) {
+	b := &builtModel{eval: ir.NewEval(t.Dir)}
 	if b.File, err = remote.OpenModel(ctx, t.Input); err != nil {
 		return nil, err
 	}
@@ -245,10 +245,10 @@ func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *built, err 
 	return b, nil
 }
 
-func (b *built) close() error { return errors.Join(b.File.Close(), b.eval.Close()) }
+func (b *builtModel) close() error { return errors.Join(b.File.Close(), b.eval.Close()) }
 
 // size is the size in bytes of the files of b as the result.
-func (t *tuner) size(b *built) int64 {
+func (t *tuner) size(b *builtModel) int64 {
 	o := t.Layout
 	o.External = o.External || b.External()
 	return job.Size(b.Model, cmp.Or(t.Result, "model.onnx"), o)

@@ -98,8 +98,8 @@ func TestChosenModelHoldsGatesAndIsSmallest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if alone, r := written(t, o, []pass.Options{step}); holds(t, r, gate) && alone < size {
-				t.Errorf("%v: %s alone is %d bytes, the chosen model %d", gate, m.Name, alone, size)
+			if trySingleCandidates, r := written(t, o, []pass.Options{step}); holds(t, r, gate) && trySingleCandidates < size {
+				t.Errorf("%v: %s alone is %d bytes, the chosen model %d", gate, m.Name, trySingleCandidates, size)
 			}
 		}
 	}

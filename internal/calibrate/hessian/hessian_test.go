@@ -84,9 +84,9 @@ func TestShrinkage(t *testing.T) {
 		h.Add(x)
 		return h.Shrinkage()
 	}
-	few, many, alike := of(k, false), of(500*k, false), of(k, true)
-	if few < 0.5 || many > few/20 || alike > 0.01 {
-		t.Errorf("%g for few rows, %g for many, %g for equal rows", few, many, alike)
+	few, many, correlatedRows := of(k, false), of(500*k, false), of(k, true)
+	if few < 0.5 || many > few/20 || correlatedRows > 0.01 {
+		t.Errorf("%g for few rows, %g for many, %g for equal rows", few, many, correlatedRows)
 	}
 	if h := New(p, k); h.Shrinkage() != 0 {
 		t.Errorf("%g for none", h.Shrinkage())

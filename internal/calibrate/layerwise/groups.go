@@ -40,12 +40,12 @@ func (w *Walk) Each(ctx context.Context, g Groups, compress func(i int) error) e
 	})
 }
 
-// pass runs the nodes up to the values at which a process would stop that compresses all groups: the nodes between two
-// stops are one model, whose results could differ by rounding from those of another division.
-func (w *Walk) pass(ctx context.Context) error {
+// passStops runs the nodes up to the values at which a process would stop that compresses all groups: the nodes between
+// two stops are one model, whose results could differ by rounding from those of another division.
+func (w *Walk) passStops(ctx context.Context) error {
 	for _, v := range w.stops {
-		if w.made[v]+1 > w.next {
-			if err := w.run(ctx, w.made[v]+1, v); err != nil {
+		if w.producerIndex[v]+1 > w.next {
+			if err := w.run(ctx, w.producerIndex[v]+1, v); err != nil {
 				return err
 			}
 		}

@@ -39,8 +39,8 @@ func specOf(name string, n int64) ir.Spec {
 	return ir.Spec{Name: name, DType: ir.Uint8, Shape: []int64{n}}
 }
 
-// Known reports whether an interrupted run left the result of the step for a weight of that name.
-func Known(s *pass.Step, name string) bool {
+// HasResult reports whether an interrupted run left the result of the step for a weight of that name.
+func HasResult(s *pass.Step, name string) bool {
 	if s.Env.Journal == nil {
 		return false
 	}

@@ -30,7 +30,7 @@ func (w *Walk) part(end int, v *ir.Value, computed []*ir.Value) *part {
 		p.node(n)
 		for _, o := range n.Outputs {
 			// What only nodes of the part read is not kept.
-			if o != nil && (w.read[o] >= end || o == v) {
+			if o != nil && (w.lastUse[o] >= end || o == v) {
 				p.exits = append(p.exits, o)
 				p.Graph.AddOutput(p.copies[o])
 			}
@@ -46,13 +46,13 @@ func (w *Walk) part(end int, v *ir.Value, computed []*ir.Value) *part {
 // node appends a copy of n, subgraphs included, to the copy of its graph.
 func (p *part) node(n *ir.Node) {
 	g := p.graphs[n.Graph()]
-	made := g.NewNode(n.Op, p.values(n.Inputs(), true))
-	made.Name = n.Name
+	producerIndex := g.NewNode(n.Op, p.values(n.Inputs(), true))
+	producerIndex.Name = n.Name
 	for _, a := range n.Attrs {
-		made.Attrs = append(made.Attrs, p.attr(made, a))
+		producerIndex.Attrs = append(producerIndex.Attrs, p.attr(producerIndex, a))
 	}
-	made.SetOutputs(p.values(n.Outputs, false)...)
-	g.Append(made)
+	producerIndex.SetOutputs(p.values(n.Outputs, false)...)
+	g.Append(producerIndex)
 }
 
 // attr is a with copies of its subgraphs.
@@ -109,8 +109,8 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 	c := g.AddValue(strconv.Itoa(len(p.copies)))
 	p.copies[v] = c
 	switch {
-	case v.Const != nil && p.walk.replaced[v] != nil:
-		c.SetConst(p.walk.replaced[v])
+	case v.Const != nil && p.walk.replacements[v] != nil:
+		c.SetConst(p.walk.replacements[v])
 	case v.Initializer() != nil:
 		c.SetConst(v.Initializer())
 	case g == p.Graph && read:
@@ -123,7 +123,8 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 }
 
 // run runs p on each sample: stored activations in, stored activations out.
-func (p *part) run(ctx context.Context, samples []map[*ir.Value]stored, store *store, o engine.Options) error {
+func (p *part) run(ctx context.Context, samples []map[*ir.Value]storedActivation, store *store,
+	o engine.Options) error {
 	if len(samples) == 0 || len(p.exits) == 0 {
 		return nil
 	}
@@ -142,7 +143,7 @@ func (p *part) run(ctx context.Context, samples []map[*ir.Value]stored, store *s
 }
 
 // declare sets element types and ranks of the inputs. Sizes may differ between samples.
-func (p *part) declare(s map[*ir.Value]stored) {
+func (p *part) declare(s map[*ir.Value]storedActivation) {
 	for _, v := range p.entries {
 		if a := s[v].Array; a != nil && a.Kind == ir.Dense {
 			p.copies[v].Type = &ir.Type{Elem: a.DType, Shape: make([]ir.Dim, len(a.Shape))}
@@ -153,7 +154,8 @@ func (p *part) declare(s map[*ir.Value]stored) {
 	}
 }
 
-func (p *part) sample(ctx context.Context, e *engine.Interpreter, s map[*ir.Value]stored, store *store) error {
+func (p *part) sample(ctx context.Context, e *engine.Interpreter, s map[*ir.Value]storedActivation,
+	store *store) error {
 	in := map[string]*ir.Array{}
 	for _, v := range p.entries {
 		a, err := store.get(s[v])

@@ -20,8 +20,8 @@ type store struct {
 	gaps map[int64][]int64 // reusable offsets in the file, by size
 }
 
-// A stored value is an activation of one sample in a store.
-type stored struct {
+// A storedActivation is an activation of one sample in a store.
+type storedActivation struct {
 	*ir.Array       // without data if that is in the file
 	at        int64 // offset in the file, -1 if in memory
 }
@@ -36,28 +36,28 @@ func newStore(eval *ir.Eval, weights int64) *store {
 }
 
 // put stores a, which must not be changed afterwards.
-func (s *store) put(a *ir.Array) (stored, error) {
+func (s *store) put(a *ir.Array) (storedActivation, error) {
 	n := int64(len(a.Data))
 	// Other kinds, sequences and texts, have no bytes of a known size in a file.
 	if a.Kind == ir.Dense && n > s.free {
 		return s.spill(a, n)
 	}
 	s.free -= n
-	return stored{Array: a, at: -1}, nil
+	return storedActivation{Array: a, at: -1}, nil
 }
 
-func (s *store) spill(a *ir.Array, n int64) (stored, error) {
+func (s *store) spill(a *ir.Array, n int64) (storedActivation, error) {
 	var err error
 	if s.file == nil {
 		if s.file, err = s.eval.Temp(); err != nil {
-			return stored{}, err
+			return storedActivation{}, err
 		}
 	}
 	at := s.place(n)
 	if _, err := s.file.WriteAt(a.Data, at); err != nil {
-		return stored{}, fmt.Errorf("activations between layers: %w", err)
+		return storedActivation{}, fmt.Errorf("activations between layers: %w", err)
 	}
-	return stored{Array: &ir.Array{DType: a.DType, Shape: a.Shape}, at: at}, nil
+	return storedActivation{Array: &ir.Array{DType: a.DType, Shape: a.Shape}, at: at}, nil
 }
 
 // place allocates n bytes of the file.
@@ -71,7 +71,7 @@ func (s *store) place(n int64) int64 {
 }
 
 // get returns a value with its data.
-func (s *store) get(h stored) (*ir.Array, error) {
+func (s *store) get(h storedActivation) (*ir.Array, error) {
 	if h.at < 0 {
 		return h.Array, nil
 	}
@@ -80,7 +80,7 @@ func (s *store) get(h stored) (*ir.Array, error) {
 }
 
 // drop frees a value.
-func (s *store) drop(h stored) {
+func (s *store) drop(h storedActivation) {
 	if h.at < 0 {
 		s.free += int64(len(h.Data))
 		return

@@ -16,15 +16,15 @@ type Walk struct {
 	options engine.Options
 	order   []*ir.Node // without those in constant
 	// Nodes whose inputs are constants: each part that reads what they make runs them, so that they see replaced weights.
-	constant map[*ir.Node]bool
-	made     map[*ir.Value]int // index of the producer
-	read     map[*ir.Value]int // index of the last consumer; len(order) for outputs of the model
-	index    map[*ir.Node]int  // in order; of those in constant the index of the last node that reads them
-	next     int               // index of the first node that has not run
-	samples  []map[*ir.Value]stored
-	store    *store
-	replaced map[*ir.Value]*ir.Tensor
-	stops    []*ir.Value // at which To stops on its way
+	constant      map[*ir.Node]bool
+	producerIndex map[*ir.Value]int // index of the producer
+	lastUse       map[*ir.Value]int // index of the last consumer; len(order) for outputs of the model
+	index         map[*ir.Node]int  // in order; of those in constant the index of the last node that reads them
+	next          int               // index of the first node that has not run
+	samples       []map[*ir.Value]storedActivation
+	store         *store
+	replacements  map[*ir.Value]*ir.Tensor
+	stops         []*ir.Value // at which To stops on its way
 }
 
 // New starts before the first node of m. Activations beyond the memory budget are in temporary files of eval.
@@ -35,7 +35,8 @@ func New(m *ir.Model, eval *ir.Eval, o engine.Options) (*Walk, error) {
 	}
 	w := &Walk{
 		model: m, options: o, constant: map[*ir.Node]bool{}, store: newStore(eval, o.Limits.Weights),
-		made: map[*ir.Value]int{}, read: map[*ir.Value]int{}, index: map[*ir.Node]int{}, replaced: map[*ir.Value]*ir.Tensor{},
+		producerIndex: map[*ir.Value]int{}, lastUse: map[*ir.Value]int{}, index: map[*ir.Node]int{},
+		replacements: map[*ir.Value]*ir.Tensor{},
 	}
 	for _, n := range order {
 		if w.folds(n) {
@@ -63,7 +64,7 @@ func (w *Walk) computed(v *ir.Value) bool { return v.Producer() != nil && w.cons
 
 // Add adds a sample: inputs by name, which it keeps. All samples are added before the first node runs.
 func (w *Walk) Add(inputs map[string]*ir.Array) error {
-	live := map[*ir.Value]stored{}
+	live := map[*ir.Value]storedActivation{}
 	for _, v := range w.model.Graph.Inputs {
 		if v.Initializer() != nil {
 			continue
@@ -94,21 +95,21 @@ func (w *Walk) uses(order []*ir.Node) {
 		}
 	}
 	for _, v := range w.model.Graph.Inputs {
-		w.made[v] = -1
-		w.read[v] = w.last(v)
+		w.producerIndex[v] = -1
+		w.lastUse[v] = w.last(v)
 	}
-	made := func(n *ir.Node, at int) {
+	producerIndex := func(n *ir.Node, at int) {
 		for _, v := range n.Outputs {
 			if v != nil {
-				w.made[v], w.read[v] = at, w.last(v)
+				w.producerIndex[v], w.lastUse[v] = at, w.last(v)
 			}
 		}
 	}
 	for n := range w.constant {
-		made(n, -1)
+		producerIndex(n, -1)
 	}
 	for i, n := range w.order {
-		made(n, i)
+		producerIndex(n, i)
 	}
 }
 
@@ -151,23 +152,23 @@ func (w *Walk) lastOf(n *ir.Node) int {
 
 // Has reports whether v is computed by the main graph or is one of its inputs.
 func (w *Walk) Has(v *ir.Value) bool {
-	_, ok := w.made[v]
+	_, ok := w.producerIndex[v]
 	return ok && v.Initializer() == nil
 }
 
 // Compare orders values by the order of their producers.
-func (w *Walk) Compare(a, b *ir.Value) int { return w.made[a] - w.made[b] }
+func (w *Walk) Compare(a, b *ir.Value) int { return w.producerIndex[a] - w.producerIndex[b] }
 
 // Replace makes t the constant v of the main graph for the nodes that have not run yet, and keeps it until they have.
-func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.replaced[v], w.read[v] = t, w.last(v) }
+func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.replacements[v], w.lastUse[v] = t, w.last(v) }
 
 // To runs the nodes up to the producer of v on all samples and calls visit with v of each sample, in order. Calls must
 // follow the order of producers. An array is valid until visit returns and must not be changed.
 func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error) error {
-	if err := w.pass(ctx); err != nil {
+	if err := w.passStops(ctx); err != nil {
 		return err
 	}
-	if err := w.run(ctx, w.made[v]+1, v); err != nil {
+	if err := w.run(ctx, w.producerIndex[v]+1, v); err != nil {
 		return err
 	}
 	for _, s := range w.samples {
@@ -239,14 +240,14 @@ func (w *Walk) run(ctx context.Context, end int, v *ir.Value) error {
 
 // release frees values and replaced weights that no later node reads, except keep.
 func (w *Walk) release(keep *ir.Value) {
-	for v := range w.replaced {
-		if w.read[v] < w.next {
-			delete(w.replaced, v)
+	for v := range w.replacements {
+		if w.lastUse[v] < w.next {
+			delete(w.replacements, v)
 		}
 	}
 	for _, s := range w.samples {
 		for v, h := range s {
-			if w.read[v] < w.next && v != keep {
+			if w.lastUse[v] < w.next && v != keep {
 				w.store.drop(h)
 				delete(s, v)
 			}

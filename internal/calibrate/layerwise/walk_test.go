@@ -224,7 +224,7 @@ func TestConstantExpressionsOfManyPaths(t *testing.T) {
 	}
 	samples := inputs(t, m)
 	w := walk(t, m, samples)
-	if at := w.read[v]; at != len(w.order) {
+	if at := w.lastUse[v]; at != len(w.order) {
 		t.Errorf("the last reader of the first expression is %d, want %d, the model's output", at, len(w.order))
 	}
 	finish(t, w, m, samples)

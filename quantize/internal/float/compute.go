@@ -18,13 +18,13 @@ const maxSmallConst = 1024
 // A graphConversion converts a whole graph to 16-bit arithmetic.
 type graphConversion struct {
 	*Converter
-	step        *pass.Step
-	plan        *precision.Plan
-	keptFloat   map[*ir.Node]pass.Reason  // nodes computed in float32 because of a constant
-	fills       map[*ir.Value]bool        // constants that represent infinity
-	beyond      map[*ir.Value]bool        // values that may exceed the range because of a constant
-	activations *activationRange          // nil without calibration samples
-	notes       map[*ir.Value]pass.Reason // of constants, for the ledger
+	step         *pass.Step
+	plan         *precision.Plan
+	floatReasons map[*ir.Node]pass.Reason  // nodes computed in float32 because of a constant
+	fills        map[*ir.Value]bool        // constants that represent infinity
+	exceedsRange map[*ir.Value]bool        // values that may exceed the range because of a constant
+	activations  *activationRange          // nil without calibration samples
+	notes        map[*ir.Value]pass.Reason // of constants, for the ledger
 }
 
 // convert converts the graph to 16-bit arithmetic. Weights with float32 consumers are stored before a Cast.
@@ -40,15 +40,15 @@ func (w *Converter) convert(ctx context.Context, s *pass.Step) error {
 }
 
 func newConversion(w *Converter, s *pass.Step) *graphConversion {
-	return &graphConversion{Converter: w, step: s, keptFloat: map[*ir.Node]pass.Reason{}, fills: map[*ir.Value]bool{},
-		beyond: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
+	return &graphConversion{Converter: w, step: s, floatReasons: map[*ir.Node]pass.Reason{}, fills: map[*ir.Value]bool{},
+		exceedsRange: map[*ir.Value]bool{}, notes: map[*ir.Value]pass.Reason{}}
 }
 
 // rewrite changes the graph.
 func (x *graphConversion) rewrite(ctx context.Context) error {
 	w, s := x.Converter, x.step
-	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, Stays: x.keptInFloat,
-		Far: x.activations.outOfRange, Limit: x.limitOf})
+	x.plan = precision.New(s.Model, precision.Options{To: w.DType, KeepIO: w.KeepIO, KeepFloat: x.floatReason,
+		OutOfRange: x.activations.outOfRange, Limit: x.limitOf})
 	// After the plan, which decides which consumers read them in 16 bits.
 	taken, rest := x.splitConstants()
 	if len(taken) == 0 {
@@ -96,8 +96,8 @@ func (x *graphConversion) findFloatConstants(ctx context.Context) error {
 				continue
 			}
 			for _, u := range slices.Concat(v.Uses(), pass.LeafUses(v)) {
-				if u.Node != nil && x.keptFloat[u.Node].None() {
-					x.keptFloat[u.Node] = reason
+				if u.Node != nil && x.floatReasons[u.Node].None() {
+					x.floatReasons[u.Node] = reason
 				}
 			}
 		}
@@ -132,7 +132,8 @@ func (x *graphConversion) keepsFloat(ctx context.Context, v *ir.Value) (none pas
 		return none, err
 	}
 	x.notes[v] = x.clamped(s)
-	x.beyond[v] = s.finite > 0 || s.maxBits < spec.InfBits && math.Float32frombits(s.maxBits) > x.largest*largeFraction &&
+	x.exceedsRange[v] = s.finite > 0 || s.maxBits < spec.InfBits &&
+		math.Float32frombits(s.maxBits) > x.largest*largeFraction &&
 		v.Const.Elems() <= maxSmallConst
 	switch {
 	case s.maxBits >= maskBits && s.maxBits <= spec.InfBits && x.isFill(v):
@@ -162,14 +163,14 @@ func (x *graphConversion) isFill(v *ir.Value) bool {
 	return v.Const.Elems() <= maxSmallConst
 }
 
-func (x *graphConversion) keptInFloat(n *ir.Node) pass.Reason {
+func (x *graphConversion) floatReason(n *ir.Node) pass.Reason {
 	if x.Converter.KeepFloat32.Node(n) {
 		return pass.Reason{Code: pass.FloatSelected}
 	}
 	if t := x.step.Env.Target; n.Op.Is("Gemm") && !t.Can(pass.HalfGemm) {
 		return pass.Reason{Code: pass.FloatTypes, Detail: t.Without(pass.HalfGemm)}
 	}
-	return x.keptFloat[n]
+	return x.floatReasons[n]
 }
 
 // splitConstants splits the constants into those with a 16-bit consumer, and the other weights.

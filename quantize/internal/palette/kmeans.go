@@ -113,7 +113,7 @@ func (c *costs) layer(last, next []float64, before, start []int32, lo, hi, from,
 // pointsOf are values as points: each distinct one, or those of equal intervals from -1 to 1 where there are more.
 func pointsOf(v values, intervals int) []point {
 	if len(v.x) > intervals {
-		return counted(v, intervals)
+		return binnedPoints(v, intervals)
 	}
 	points := make([]point, len(v.x))
 	for i, x := range v.x {
@@ -132,8 +132,8 @@ func pointsOf(v values, intervals int) []point {
 	return points[:n]
 }
 
-// counted are the means of values in each of equal intervals.
-func counted(v values, intervals int) []point {
+// binnedPoints are the means of values in each of equal intervals.
+func binnedPoints(v values, intervals int) []point {
 	sums := make([]point, intervals)
 	for i, x := range v.x {
 		s, w := &sums[cell(x, intervals)], float64(v.weight(i))

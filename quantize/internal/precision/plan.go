@@ -14,10 +14,10 @@ type Options struct {
 	To     ir.DType // Float16 or BFloat16
 	KeepIO bool     // inputs and outputs of the model stay float32
 
-	// Stays returns an additional reason why a node is computed in float32; may be nil.
-	Stays func(n *ir.Node) pass.Reason
-	// Far returns the reason why a value, its producer and its consumers are float32; may be nil.
-	Far func(v *ir.Value) pass.Reason
+	// KeepFloat returns an additional reason why a node is computed in float32; may be nil.
+	KeepFloat func(n *ir.Node) pass.Reason
+	// OutOfRange returns the reason why a value, its producer and its consumers are float32; may be nil.
+	OutOfRange func(v *ir.Value) pass.Reason
 	// Limit returns the magnitude to which a float32 value is clamped before it becomes narrow, as it may exceed the
 	// range of the type; 0 for none. May be nil.
 	Limit func(v *ir.Value) float32
@@ -30,22 +30,22 @@ type Plan struct {
 	// empty.
 	Reasons map[*ir.Node]pass.Reason
 
-	kinds  *kinds
-	narrow map[*ir.Node]bool  // nodes that compute in the narrow type
-	low    map[*ir.Value]bool // narrow values, except constants
-	exact  map[*ir.Value]bool // values computed from integers only
-	coded  map[*ir.Value]bool // dequantized values
-	whole  map[*ir.Function]bool
-	bounds map[bound]*ir.Value // constants of Clip
+	kinds             *kinds
+	narrow            map[*ir.Node]bool  // nodes that compute in the narrow type
+	low               map[*ir.Value]bool // narrow values, except constants
+	exact             map[*ir.Value]bool // values computed from integers only
+	dequantizedValues map[*ir.Value]bool // dequantized values
+	narrowFunctions   map[*ir.Function]bool
+	bounds            map[bound]*ir.Value // constants of Clip
 }
 
 // New decides for every node of m. It does not change m.
 func New(m *ir.Model, o Options) *Plan {
-	if o.Far == nil {
-		o.Far = func(*ir.Value) (none pass.Reason) { return }
+	if o.OutOfRange == nil {
+		o.OutOfRange = func(*ir.Value) (none pass.Reason) { return }
 	}
-	if o.Stays == nil {
-		o.Stays = func(*ir.Node) (none pass.Reason) { return }
+	if o.KeepFloat == nil {
+		o.KeepFloat = func(*ir.Node) (none pass.Reason) { return }
 	}
 	if o.Limit == nil {
 		o.Limit = func(*ir.Value) float32 { return 0 }
@@ -53,19 +53,20 @@ func New(m *ir.Model, o Options) *Plan {
 	p := &Plan{
 		Options: o, Reasons: map[*ir.Node]pass.Reason{},
 		kinds:  &kinds{calls: map[*ir.Function][]*ir.Node{}, known: map[*ir.Value]kind{}},
-		narrow: map[*ir.Node]bool{}, low: map[*ir.Value]bool{}, exact: map[*ir.Value]bool{}, coded: map[*ir.Value]bool{},
-		whole: map[*ir.Function]bool{}, bounds: map[bound]*ir.Value{},
+		narrow: map[*ir.Node]bool{}, low: map[*ir.Value]bool{}, exact: map[*ir.Value]bool{},
+		dequantizedValues: map[*ir.Value]bool{},
+		narrowFunctions:   map[*ir.Function]bool{}, bounds: map[bound]*ir.Value{},
 	}
 	// Functions first: whether a body computes in the narrow type depends on all its calls, and nodes in it are
 	// decided as a whole.
 	p.functions(m)
 	for _, v := range m.Graph.Inputs {
-		p.low[v] = !o.KeepIO && p.is(v) && v.Initializer() == nil && p.Far(v).None()
+		p.low[v] = !o.KeepIO && p.is(v) && v.Initializer() == nil && p.OutOfRange(v).None()
 	}
 	p.graph(m.Graph)
 	for _, f := range m.Functions {
 		for _, v := range f.Body.Inputs {
-			p.low[v] = p.whole[f] && p.is(v)
+			p.low[v] = p.narrowFunctions[f] && p.is(v)
 		}
 		p.graph(f.Body)
 	}
@@ -89,7 +90,7 @@ func (p *Plan) graph(g *ir.Graph) {
 	}
 	for _, n := range nodes {
 		// Arguments, subgraphs, and then the node, whose outputs have the types of theirs.
-		p.enter(n)
+		p.enterSubgraphs(n)
 		for s := range n.Subgraphs() {
 			p.graph(s)
 		}
@@ -97,12 +98,12 @@ func (p *Plan) graph(g *ir.Graph) {
 	}
 }
 
-// enter gives the inputs of n's subgraphs the state of the arguments.
-func (p *Plan) enter(n *ir.Node) {
+// enterSubgraphs gives the inputs of n's subgraphs the state of the arguments.
+func (p *Plan) enterSubgraphs(n *ir.Node) {
 	for g := range n.Subgraphs() {
 		for i, v := range g.Inputs {
 			if j := ownerInput(n, i); j >= 0 && p.is(v) {
-				p.low[v] = p.low[n.Input(j)] && p.far(n).None()
+				p.low[v] = p.low[n.Input(j)] && p.rangeReason(n).None()
 			}
 		}
 	}
@@ -110,10 +111,10 @@ func (p *Plan) enter(n *ir.Node) {
 
 func (p *Plan) node(n *ir.Node) {
 	if controls(n) {
-		p.leave(n)
+		p.leaveSubgraphs(n)
 		return
 	}
-	reason := p.stays(n)
+	reason := p.float32Reason(n)
 	if !reason.None() {
 		p.Reasons[n] = reason
 	}
@@ -125,14 +126,14 @@ func (p *Plan) node(n *ir.Node) {
 		p.narrow[n] = p.narrows(n)
 	}
 	if f := n.Callee(); f != nil {
-		p.results(n, p.whole[f])
+		p.results(n, p.narrowFunctions[f])
 		return
 	}
-	p.settle(n)
+	p.setOutputTypes(n)
 }
 
-// stays is the reason why n is computed in float32 for any inputs.
-func (p *Plan) stays(n *ir.Node) pass.Reason {
+// float32Reason is the reason why n is computed in float32 for any inputs.
+func (p *Plan) float32Reason(n *ir.Node) pass.Reason {
 	f := n.Callee()
 	_, _, known := signature(n)
 	switch {
@@ -140,13 +141,13 @@ func (p *Plan) stays(n *ir.Node) pass.Reason {
 		return pass.Reason{Code: pass.FloatOperator}
 	case f == nil && operator.Of(n).HoldsQuantized():
 		return pass.Reason{Code: pass.FloatQuantized}
-	case !p.Stays(n).None():
-		return p.Stays(n)
-	case !p.far(n).None():
-		return p.far(n)
+	case !p.KeepFloat(n).None():
+		return p.KeepFloat(n)
+	case !p.rangeReason(n).None():
+		return p.rangeReason(n)
 	case !p.inFunction(n).None():
 		return p.inFunction(n)
-	case f != nil && !p.whole[f]:
+	case f != nil && !p.narrowFunctions[f]:
 		return pass.Reason{Code: pass.FloatFunction, Detail: f.ID.String()}
 	case f != nil:
 		return pass.Reason{}
@@ -154,19 +155,19 @@ func (p *Plan) stays(n *ir.Node) pass.Reason {
 		return guard(n)
 	}
 	for _, v := range n.Inputs() {
-		if p.coded[v] {
+		if p.dequantizedValues[v] {
 			return pass.Reason{Code: pass.FloatQuantized}
 		}
 	}
 	return pass.Reason{}
 }
 
-// far is the reason of an input or output of n, or of a node that contains n.
-func (p *Plan) far(n *ir.Node) pass.Reason {
+// rangeReason is the reason of an input or output of n, or of a node that contains n.
+func (p *Plan) rangeReason(n *ir.Node) pass.Reason {
 	for ; n != nil; n = n.Graph().Owner {
 		for _, v := range slices.Concat(n.Inputs(), n.Outputs) {
-			if v != nil && !p.Far(v).None() {
-				return p.Far(v)
+			if v != nil && !p.OutOfRange(v).None() {
+				return p.OutOfRange(v)
 			}
 		}
 	}
@@ -245,8 +246,8 @@ func (p *Plan) narrows(n *ir.Node) bool {
 	return floats == 0 && constants > 0
 }
 
-// settle sets the types of n's outputs.
-func (p *Plan) settle(n *ir.Node) {
+// setOutputTypes sets the types of n's outputs.
+func (p *Plan) setOutputTypes(n *ir.Node) {
 	in, out, _ := signature(n)
 	for i, v := range n.Outputs {
 		q, ok := out.At(i)
@@ -255,7 +256,7 @@ func (p *Plan) settle(n *ir.Node) {
 		}
 		p.low[v] = p.narrow[n] && q.Takes(p.To) && p.follows(n, in, q)
 		p.exact[v] = !p.low[v] && p.exactInputs(n)
-		p.coded[v] = n.Op.Is("DequantizeLinear") || operator.Of(n).Move.Keeps() && p.coded[n.Input(0)]
+		p.dequantizedValues[v] = n.Op.Is("DequantizeLinear") || operator.Of(n).Move.Keeps() && p.dequantizedValues[n.Input(0)]
 	}
 }
 
@@ -309,9 +310,9 @@ func (p *Plan) cast(n *ir.Node, stays bool) {
 	}
 }
 
-// leave sets the output types of If, Loop and Scan to those of loop-carried values and subgraph outputs. Both
+// leaveSubgraphs sets the output types of If, Loop and Scan to those of loop-carried values and subgraph outputs. Both
 // branches of an If have one type: narrow if either is.
-func (p *Plan) leave(n *ir.Node) {
+func (p *Plan) leaveSubgraphs(n *ir.Node) {
 	for i, v := range n.Outputs {
 		if v == nil || !p.is(v) {
 			continue
@@ -326,7 +327,7 @@ func (p *Plan) leave(n *ir.Node) {
 			continue
 		}
 		for g := range n.Subgraphs() {
-			p.low[v] = p.low[v] || i < len(g.Outputs) && p.low[g.Outputs[i]] && p.Far(v).None()
+			p.low[v] = p.low[v] || i < len(g.Outputs) && p.low[g.Outputs[i]] && p.OutOfRange(v).None()
 		}
 	}
 }
@@ -340,14 +341,14 @@ func (p *Plan) functions(m *ir.Model) {
 		}
 	}
 	for _, f := range m.Functions {
-		p.whole[f] = true
+		p.narrowFunctions[f] = true
 	}
 	// A function that is not narrow takes those that it calls with it.
 	for again := true; again; {
 		again = false
 		for _, f := range m.Functions {
-			if p.whole[f] && !p.agree(f) {
-				p.whole[f], again = false, true
+			if p.narrowFunctions[f] && !p.agree(f) {
+				p.narrowFunctions[f], again = false, true
 			}
 		}
 	}
@@ -355,7 +356,8 @@ func (p *Plan) functions(m *ir.Model) {
 
 func (p *Plan) agree(f *ir.Function) bool {
 	for _, n := range p.kinds.calls[f] {
-		if in := n.Graph().Function(); !p.Stays(n).None() || !p.far(n).None() || in != nil && !p.whole[in] {
+		if in := n.Graph().Function(); !p.KeepFloat(n).None() || !p.rangeReason(n).None() ||
+			in != nil && !p.narrowFunctions[in] {
 			return false
 		}
 		for i, v := range f.Body.Inputs {
@@ -369,7 +371,7 @@ func (p *Plan) agree(f *ir.Function) bool {
 
 // inFunction is the reason for n in the body of a function that is computed in float32.
 func (p *Plan) inFunction(n *ir.Node) pass.Reason {
-	if f := n.Graph().Function(); f != nil && !p.whole[f] {
+	if f := n.Graph().Function(); f != nil && !p.narrowFunctions[f] {
 		return pass.Reason{Code: pass.FloatFunction, Detail: f.ID.String()}
 	}
 	return pass.Reason{}

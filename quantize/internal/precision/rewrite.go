@@ -27,7 +27,7 @@ func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
 			}
 		}
 	}
-	p.idle(m)
+	p.removeIdleCasts(m)
 }
 
 // retarget makes a Cast or ConstantOfShape output the narrow type if planned, or if all
@@ -154,10 +154,10 @@ func move(u ir.Use, v, w *ir.Value) {
 	v.Name, w.Name = w.Name, v.Name
 }
 
-// idle removes Casts whose input has the output type already.
-func (p *Plan) idle(m *ir.Model) {
+// removeIdleCasts removes Casts whose input has the output type already.
+func (p *Plan) removeIdleCasts(m *ir.Model) {
 	for n := range m.Nodes() {
-		if !n.Op.Is("Cast") || n.Int("to", 0) != int64(p.To) || !p.narrowed(n.Input(0)) || feeds(n.Outputs[0]) {
+		if !n.Op.Is("Cast") || n.Int("to", 0) != int64(p.To) || !p.narrowed(n.Input(0)) || isGraphOutput(n.Outputs[0]) {
 			continue
 		}
 		n.Outputs[0].ReplaceUses(n.Input(0))
@@ -170,7 +170,7 @@ func (p *Plan) narrowed(v *ir.Value) bool {
 	return p.low[v] || v.Const == nil && opset.Elem(v) == p.To
 }
 
-// feeds reports whether v is a graph output, which must keep its name.
-func feeds(v *ir.Value) bool {
+// isGraphOutput reports whether v is a graph output, which must keep its name.
+func isGraphOutput(v *ir.Value) bool {
 	return slices.ContainsFunc(v.Uses(), func(u ir.Use) bool { return u.Node == nil })
 }

@@ -29,7 +29,7 @@ func (p *Plan) want(u ir.Use) want {
 	case n.Op.Is("Cast"):
 		return whatever
 	case controls(n):
-		return p.handed(n, u.Index)
+		return p.subgraphInput(n, u.Index)
 	case n.Callee() != nil:
 		return typeOf(p.narrow[n])
 	}
@@ -38,8 +38,8 @@ func (p *Plan) want(u ir.Use) want {
 	return typeOf(ok && p.narrow[n] && q.Takes(p.To))
 }
 
-// handed is the type that n, an If, Loop or Scan, needs for its input i.
-func (p *Plan) handed(n *ir.Node, i int) want {
+// subgraphInput is the type that n, an If, Loop or Scan, needs for its input i.
+func (p *Plan) subgraphInput(n *ir.Node, i int) want {
 	for g := range n.Subgraphs() {
 		if i < len(g.Inputs) && ownerInput(n, i) >= 0 {
 			return typeOf(p.low[g.Inputs[i]])
@@ -53,9 +53,9 @@ func (p *Plan) output(u ir.Use) want {
 	g := u.Graph
 	switch {
 	case g.Owner == nil && g.Function() != nil:
-		return typeOf(p.whole[g.Function()])
+		return typeOf(p.narrowFunctions[g.Function()])
 	case g.Owner == nil:
-		return typeOf(!p.KeepIO && p.Far(g.Outputs[u.Index]).None())
+		return typeOf(!p.KeepIO && p.OutOfRange(g.Outputs[u.Index]).None())
 	case !controls(g.Owner):
 		return wide
 	}

@@ -196,7 +196,7 @@ func (s *Quantizer) precheck(ctx context.Context, step *pass.Step, f *quantizedG
 		if l == nil {
 			continue
 		}
-		a, err := observed(ctx, step, l)
+		a, err := weightQParams(ctx, step, l)
 		// The weight itself, not only the bias at the scale of this input: such a node is no layer any more.
 		weight := err != nil
 		if !weight && !l.float {
@@ -225,8 +225,8 @@ func floatReason(weight pass.Code) pass.Code {
 	return pass.FloatWeight
 }
 
-// observed are the scales of l's weight.
-func observed(ctx context.Context, step *pass.Step, l *quantizedLayer) (*spec.QParams, error) {
+// weightQParams are the scales of l's weight.
+func weightQParams(ctx context.Context, step *pass.Step, l *quantizedLayer) (*spec.QParams, error) {
 	in, err := step.Eval.Open(ctx, l.encoding.Weight)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderA
 	if err != nil {
 		return err
 	}
-	outs, ins, taps, turned := k.dims()
+	outs, ins, taps, inputsFirst := k.dims()
 	if outs*ins*taps != len(was) || int64(ins)*k.group != int64(len(k.means)) {
 		return nil // the input has another number of channels than the weight
 	}
@@ -28,7 +28,7 @@ func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderA
 		sum := 0.0
 		for i, mean := range means {
 			at := (o*ins + i) * taps
-			if turned {
+			if inputsFirst {
 				at = i*outs + o
 			}
 			// The same mean at all places of the kernel: near the padding, where zeros are read, it is an approximation.
@@ -41,8 +41,8 @@ func (k *biasEncoding) correct(ctx context.Context, b []float32, in []io.ReaderA
 	return nil
 }
 
-// dims are outputs, inputs per output, and elements of each pair; turned reports that inputs come first.
-func (k *biasEncoding) dims() (outs, ins, taps int, turned bool) {
+// dims are outputs, inputs per output, and elements of each pair; inputsFirst reports that inputs come first.
+func (k *biasEncoding) dims() (outs, ins, taps int, inputsFirst bool) {
 	shape := k.encoding.Shape
 	if len(shape) > 2 {
 		taps = 1

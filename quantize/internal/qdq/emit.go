@@ -58,15 +58,15 @@ func (s *Quantizer) emit(step *pass.Step, f *quantizedGraph, known map[string]ca
 		e.separateBias(n)
 	}
 	// Last, as it looks for the inserted nodes.
-	e.shield()
+	e.protectFloatLayers()
 	return nil
 }
 
-// shield keeps layers in float that are not quantized, or whose weights alone are. From 1.22 on, ONNX Runtime quantizes
-// float weights of operators with a bias (Conv, ConvTranspose, Gemm) to 8 bits itself, at each level of optimization,
-// where their inputs are dequantized and their outputs quantized: a layer that is kept in float because 8 bits are too
-// few for it loses what they lose. It does not look behind Concat, which copies the activation.
-func (e *emitter) shield() {
+// protectFloatLayers keeps layers in float that are not quantized, or whose weights alone are. From 1.22 on, ONNX
+// Runtime quantizes float weights of operators with a bias (Conv, ConvTranspose, Gemm) to 8 bits itself, at each level
+// of optimization, where their inputs are dequantized and their outputs quantized: a layer that is kept in float
+// because 8 bits are too few for it loses what they lose. It does not look behind Concat, which copies the activation.
+func (e *emitter) protectFloatLayers() {
 	copies := map[*ir.Value]*ir.Value{}
 	for _, n := range slices.Collect(e.g.Nodes()) {
 		x, w := n.Input(0), n.Input(1)

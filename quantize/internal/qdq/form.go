@@ -44,7 +44,8 @@ func mergeBias(n *ir.Node, channels int64) {
 // the weight in each run. Versions from 1.22 on do so if the output is not quantized.
 func (e *emitter) separatesBias(n *ir.Node) bool {
 	uses := n.Outputs[0].Uses()
-	fused := len(e.makes(n)) == 0 && len(uses) == 1 && uses[0].Node != nil && operator.Of(uses[0].Node).Nonlinearity
+	fused := len(e.quantizedOutputs(n)) == 0 && len(uses) == 1 && uses[0].Node != nil &&
+		operator.Of(uses[0].Node).Nonlinearity
 	return n.Op.Is("Gemm") && n.Input(2) != nil && (fused || !e.step.Env.Target.Can(pass.QuantizedBias))
 }
 

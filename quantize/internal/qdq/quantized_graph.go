@@ -47,21 +47,21 @@ func newQuantizedGraph(s *pass.Step, layers map[*ir.Node]*quantizedLayer, left m
 
 // isConnected reports whether n reads quantized values, and its outputs are read quantized.
 func (f *quantizedGraph) isConnected(n *ir.Node) bool {
-	return !slices.ContainsFunc(f.reads(n), func(v *ir.Value) bool {
+	return !slices.ContainsFunc(f.quantizedInputs(n), func(v *ir.Value) bool {
 		return f.quantizedProducer(v) == nil
 	}) && slices.ContainsFunc(f.outputs(n), f.readQuantized)
 }
 
-// reads are the activations that n reads quantized.
-func (f *quantizedGraph) reads(n *ir.Node) []*ir.Value {
+// quantizedInputs are the activations that n reads quantized.
+func (f *quantizedGraph) quantizedInputs(n *ir.Node) []*ir.Value {
 	if f.layers[n] != nil {
 		return n.Inputs()[:1]
 	}
 	return activationsOf(n)
 }
 
-// makes are the quantized outputs of n. MatMul and Gemm return floats without a quantized consumer.
-func (f *quantizedGraph) makes(n *ir.Node) []*ir.Value {
+// quantizedOutputs are the quantized outputs of n. MatMul and Gemm return floats without a quantized consumer.
+func (f *quantizedGraph) quantizedOutputs(n *ir.Node) []*ir.Value {
 	ends := f.outputs(n)
 	// Conv has integer outputs in any case, as QLinearConv has no float ones.
 	if l := f.layers[n]; l != nil && l.consumer != nil && !f.readQuantized(ends[0]) {
@@ -152,7 +152,7 @@ func (f *quantizedGraph) readsQuantized(u ir.Use) bool {
 	if u.Node == nil || !f.integer[u.Node] {
 		return false
 	}
-	return u.Index < len(f.reads(u.Node))
+	return u.Index < len(f.quantizedInputs(u.Node))
 }
 
 // quantizedValues are those that are quantized, in the order of the nodes.
@@ -163,7 +163,7 @@ func (f *quantizedGraph) quantizedValues() []*ir.Value {
 		if !f.integer[n] {
 			continue
 		}
-		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
+		for _, v := range slices.Concat(f.quantizedInputs(n), f.quantizedOutputs(n)) {
 			if !seen[v] {
 				seen[v] = true
 				vs = append(vs, v)
@@ -185,9 +185,9 @@ func (f *quantizedGraph) scaleSource(v *ir.Value) *ir.Value {
 	}
 }
 
-// observed are the values to observe: ranges, also of possible scale sources if other nodes are kept in float, and
-// means of inputs of layers with biases.
-func (f *quantizedGraph) observed() []*ir.Value {
+// observedValues are the values to observe: ranges, also of possible scale sources if other nodes are kept in float,
+// and means of inputs of layers with biases.
+func (f *quantizedGraph) observedValues() []*ir.Value {
 	vs := f.quantizedValues()
 	for n := range f.step.Model.Graph.Nodes() {
 		if l := f.layers[n]; l != nil && l.bias != nil {

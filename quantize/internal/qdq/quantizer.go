@@ -133,7 +133,7 @@ func (s *Quantizer) calibrate(ctx context.Context,
 		f := newQuantizedGraph(step, s.layersOf(step), s.floatNodes, !s.Activations.Symmetric)
 		// Ranges of earlier rounds hold, as the model that is observed is the float one: a round observes what is new.
 		var missing []string
-		for _, v := range f.observed() {
+		for _, v := range f.observedValues() {
 			if _, ok := known[v.Name]; !ok {
 				missing = append(missing, v.Name)
 			}
@@ -243,7 +243,7 @@ func (s *Quantizer) keepFloat(step *pass.Step, f *quantizedGraph, reasons map[st
 		if !f.integer[n] {
 			continue
 		}
-		for _, v := range slices.Concat(f.reads(n), f.makes(n)) {
+		for _, v := range slices.Concat(f.quantizedInputs(n), f.quantizedOutputs(n)) {
 			if reason := reasons[f.scaleSource(v).Name]; !reason.None() && !s.floatNodes[n] {
 				s.floatNodes[n], some = true, true
 				step.Ledger.Note(v.Name, reason.At(n))

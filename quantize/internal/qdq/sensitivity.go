@@ -79,11 +79,11 @@ func (s *Quantizer) newReference(ctx context.Context, step *pass.Step, f *quanti
 // lowestSQNR is the lowest SQNR of an output with fake-quantized activations.
 func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGraph,
 	known map[string]calibrate.Summary) (float64, error) {
-	coded := map[string]calibrate.Range{}
+	activationRanges := map[string]calibrate.Range{}
 	for _, v := range f.quantizedValues() {
 		// Other values are copies of rounded ones, on the same levels already.
 		if f.scaleSource(v) == v {
-			coded[v.Name] = known[v.Name].Range
+			activationRanges[v.Name] = known[v.Name].Range
 		}
 	}
 	signal, noise, runs := map[string]float64{}, map[string]float64{}, map[string]int{}
@@ -94,7 +94,7 @@ func (t *reference) lowestSQNR(ctx context.Context, s *Quantizer, f *quantizedGr
 		x := ir.View[float32](a)
 		// In place, so that nodes after it compute with rounded values; before the comparison, as an output may be
 		// quantized itself.
-		if r, ok := coded[name]; ok {
+		if r, ok := activationRanges[name]; ok {
 			s.Activations.fakeQuantize(x, r)
 		}
 		if want := t.outputsFloat[name]; runs[name] < len(want) && len(want[runs[name]]) == len(x) {

@@ -112,7 +112,8 @@ func (l *Layer) setBias(b []float64) {
 	old := l.biasValue()
 	// In place where the constant is the layer's alone, so that it keeps its name and its row; else a constant of its
 	// own, as other consumers keep the old one.
-	if base := own(old); base != nil && (base == old || base.Const.Elems() == t.Elems() && base.Const.DType == t.DType) {
+	if base := ownConstant(old); base != nil &&
+		(base == old || base.Const.Elems() == t.Elems() && base.Const.DType == t.DType) {
 		if base != old {
 			t.Shape = base.Const.Shape // its views have sizes of their own
 		}

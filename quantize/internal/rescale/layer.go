@@ -79,7 +79,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, pass.Reason) {
 		return nil, reasonAt(n, pass.NoLayer, "")
 	case !o.Trouble.None():
 		return nil, o.Trouble
-	case o.Elem != o.Base.Const.DType || !taken(o.Elem):
+	case o.Elem != o.Base.Const.DType || !isScalable(o.Elem):
 		return nil, pass.Reason{Code: pass.DType, Detail: fmt.Sprintf("%s used as %s", o.Base.Const.DType, o.Elem)}
 	case pass.StoredSmaller(o.Base.Const):
 		return nil, pass.Reason{Code: pass.StoredSparse, Detail: o.Base.Name}
@@ -100,7 +100,7 @@ func (e *Editor) weight(n *ir.Node) (*pass.Operand, pass.Reason) {
 	return o, pass.Reason{}
 }
 
-func taken(dt ir.DType) bool { return dt == ir.Float || dt == ir.Float16 || dt == ir.BFloat16 }
+func isScalable(dt ir.DType) bool { return dt == ir.Float || dt == ir.Float16 || dt == ir.BFloat16 }
 
 // biased is the MatMul whose bias is the Add n, or nil.
 func (e *Editor) biased(n *ir.Node) *ir.Node {

@@ -15,13 +15,13 @@ func (e *Editor) Vector(n *ir.Node, i int, channels int64) bool {
 		return false
 	}
 	o := pass.Trace(v)
-	return (ir.Spec{Shape: o.Shape}).Elems() == channels && taken(o.Elem) && o.Elem == o.Base.Const.DType &&
+	return (ir.Spec{Shape: o.Shape}).Elems() == channels && isScalable(o.Elem) && o.Elem == o.Base.Const.DType &&
 		!o.Base.Ambiguous
 }
 
-// own is the constant that v, which may be nil, is or is a view of, if nothing else reads it and its elements are those
-// of v in their order; nil if there is none.
-func own(v *ir.Value) *ir.Value {
+// ownConstant is the constant that v, which may be nil, is or is a view of, if nothing else reads it and its elements
+// are those of v in their order; nil if there is none.
+func ownConstant(v *ir.Value) *ir.Value {
 	o := pass.Trace(v)
 	if o == nil || !o.Trouble.None() || o.Transposed || o.Base.Ambiguous || o.Elem != o.Base.Const.DType {
 		return nil
@@ -38,7 +38,7 @@ func own(v *ir.Value) *ir.Value {
 // constant keep the original.
 func (e *Editor) ScaleVector(ctx context.Context, n *ir.Node, i int, f []float64) error {
 	v := n.Input(i)
-	if base := own(v); base != nil {
+	if base := ownConstant(v); base != nil {
 		e.scale(base, axis{n: int64(len(f)), inner: 1}, f)
 		return nil
 	}

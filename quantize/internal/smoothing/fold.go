@@ -15,8 +15,8 @@ type folder struct {
 	visited  int // producers
 }
 
-// reach is the number of producers that a search visits: longer chains do not overflow the stack.
-const reach = 1000
+// maxProducers is the number of producers that a search visits: longer chains do not overflow the stack.
+const maxProducers = 1000
 
 // A scaler multiplies channels by factors.
 type scaler func(ctx context.Context, by []float64) error
@@ -24,7 +24,7 @@ type scaler func(ctx context.Context, by []float64) error
 // into returns a function that multiplies v's channels at v's producer, nil if that is not possible.
 func (f *folder) into(v *ir.Value) scaler {
 	n := v.Producer()
-	if f.visited++; n == nil || f.visited > reach {
+	if f.visited++; n == nil || f.visited > maxProducers {
 		return nil
 	}
 	if l, reason := f.Layer(n); reason.None() && l.Last() == n && !l.Spatial() && l.Outputs == f.channels {

@@ -62,18 +62,18 @@ func selectBest(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*grou
 // A simulation is the model with fake quantization of the products to 8 bits, activations by the range of each run
 // (dynamic quantization). It inserts a Mul before each group, and must be ended before the model is used otherwise.
 type simulation struct {
-	step    *pass.Step
-	d       *calibrate.Data
-	gs      []*group
-	divided []*ir.Value // inputs of the products, by group
-	was     map[*ir.Value]*ir.Tensor
-	outputs []string
-	want    map[string][][]float32 // by output and run
+	step         *pass.Step
+	d            *calibrate.Data
+	gs           []*group
+	scaledInputs []*ir.Value // inputs of the products, by group
+	originals    map[*ir.Value]*ir.Tensor
+	outputs      []string
+	want         map[string][][]float32 // by output and run
 }
 
 // newSimulation runs the unchanged model.
 func newSimulation(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*group) (*simulation, error) {
-	r := &simulation{step: s, d: d, gs: gs, was: map[*ir.Value]*ir.Tensor{}, want: map[string][][]float32{}}
+	r := &simulation{step: s, d: d, gs: gs, originals: map[*ir.Value]*ir.Tensor{}, want: map[string][][]float32{}}
 	for _, v := range s.Model.Graph.Outputs {
 		r.outputs = append(r.outputs, v.Name)
 	}
@@ -90,9 +90,9 @@ func newSimulation(ctx context.Context, s *pass.Step, d *calibrate.Data, gs []*g
 		// A Mul before each group, also where factors will be folded: activations are rounded after it, as the product
 		// will read them.
 		g.insert(slices.Repeat([]float64{1}, int(g.channels())))
-		r.divided = append(r.divided, g.layers[0].Node.Input(0))
+		r.scaledInputs = append(r.scaledInputs, g.layers[0].Node.Input(0))
 		for _, l := range g.layers {
-			r.was[l.Weight] = l.Weight.Const
+			r.originals[l.Weight] = l.Weight.Const
 		}
 	}
 	return r, nil
@@ -116,8 +116,8 @@ const trialSamples = 13
 func (r *simulation) decibels(ctx context.Context, list []choice) (float64, error) {
 	names := slices.Clone(r.outputs)
 	for i, g := range r.gs {
-		names = append(names, r.divided[i].Name)
-		if err := r.set(ctx, g, r.divided[i].Producer().Input(1), list[i].factor); err != nil {
+		names = append(names, r.scaledInputs[i].Name)
+		if err := r.set(ctx, g, r.scaledInputs[i].Producer().Input(1), list[i].factor); err != nil {
 			return 0, err
 		}
 	}
@@ -161,7 +161,7 @@ func (r *simulation) set(ctx context.Context, g *group, by *ir.Value, f []float6
 	by.SetConst(&t)
 	for _, l := range g.layers {
 		// From the original: trials would multiply their factors otherwise.
-		l.Weight.SetConst(r.was[l.Weight])
+		l.Weight.SetConst(r.originals[l.Weight])
 		t, err := l.Rounded(ctx, f)
 		if err != nil {
 			return err
@@ -173,14 +173,14 @@ func (r *simulation) set(ctx context.Context, g *group, by *ir.Value, f []float6
 
 // end restores the model.
 func (r *simulation) end() {
-	for v, t := range r.was {
+	for v, t := range r.originals {
 		v.SetConst(t)
 	}
-	for i, g := range r.gs[:len(r.divided)] {
+	for i, g := range r.gs[:len(r.scaledInputs)] {
 		for _, l := range g.layers {
 			l.Node.SetInput(0, g.x)
 		}
-		r.divided[i].Drop()
+		r.scaledInputs[i].Drop()
 	}
 }
 

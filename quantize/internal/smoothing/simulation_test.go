@@ -44,7 +44,7 @@ func TestTrialsDoNotAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := r.was[w]
+	was := r.originals[w]
 	f := make([]float64, gs[0].channels())
 	for i := range f {
 		f[i] = float64(1 + i%3)

@@ -10,8 +10,8 @@ import (
 // statistics are the calibration statistics of one value's channels.
 type statistics struct {
 	largest, squares []float64 // by channel, over all runs
-	runs             []extent  // a sample of the runs: every every-th
-	seen, every      int
+	runs             []extent  // a sample of the runs: every stride-th
+	seen, stride     int
 	weight           float64 // sum of the importance of all rows
 	useless          string  // why there are none; empty if there are
 	rows             int64
@@ -57,11 +57,11 @@ func (s *statistics) add(a *ir.Array, n int64) {
 	s.keep(r)
 }
 
-// keep stores every every-th extent.
+// keep stores every stride-th extent.
 func (s *statistics) keep(r extent) {
 	s.weight += r.rows
-	s.every = max(s.every, 1)
-	if s.seen%s.every == 0 {
+	s.stride = max(s.stride, 1)
+	if s.seen%s.stride == 0 {
 		s.runs = append(s.runs, r)
 	}
 	s.seen++
@@ -70,7 +70,7 @@ func (s *statistics) keep(r extent) {
 	}
 	// Every second one goes, and half as many are taken from here on: those that stay are evenly spaced over the
 	// runs.
-	s.every *= 2
+	s.stride *= 2
 	for i := range (len(s.runs) + 1) / 2 {
 		s.runs[i] = s.runs[2*i]
 	}

@@ -38,7 +38,7 @@ func TestExtentsOfManyRuns(t *testing.T) {
 // The extents that are kept are those of every 2nd, 4th, ... run, from the first: a sample that is spread evenly over
 // all runs.
 func TestKeptExtentsAreEvenlySpread(t *testing.T) {
-	for _, c := range []struct{ runs, every int }{{128, 1}, {129, 2}, {256, 2}, {257, 4}, {1000, 8}} {
+	for _, c := range []struct{ runs, stride int }{{128, 1}, {129, 2}, {256, 2}, {257, 4}, {1000, 8}} {
 		s := &statistics{}
 		for i := range c.runs {
 			s.keep(extent{rows: float64(i)})
@@ -47,11 +47,11 @@ func TestKeptExtentsAreEvenlySpread(t *testing.T) {
 		for _, r := range s.runs {
 			got = append(got, r.rows)
 		}
-		for i := 0; i < c.runs; i += c.every {
+		for i := 0; i < c.runs; i += c.stride {
 			want = append(want, float64(i))
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%d runs: kept %v, want every %d", c.runs, got, c.every)
+			t.Errorf("%d runs: kept %v, want every %d", c.runs, got, c.stride)
 		}
 		if sum := float64(c.runs*(c.runs-1)) / 2; s.weight != sum {
 			t.Errorf("%d runs: weight %v, want %v", c.runs, s.weight, sum)

@@ -19,7 +19,7 @@ const (
 // HQQ quantizes w, c.K rows by c.N columns, with zero points by half-quadratic quantization, which needs no data. HQQ's
 // zero points are real numbers; here each is rounded to an integer, and kept where its squared error is below that of
 // MSE. Symmetric weights have fixed zero points and are left to MSE. If c.Point is allocated, zero points stay real:
-// see free.
+// see quantizeRealZeros.
 func HQQ(c *Quantized, w []float32) {
 	if c.Spec.Symmetric {
 		MSE(c, w)
@@ -31,7 +31,7 @@ func HQQ(c *Quantized, w []float32) {
 			t.halfQuadratic()
 			t.quantize(t.x)
 		} else {
-			t.free()
+			t.quantizeRealZeros()
 		}
 	})
 }

@@ -16,9 +16,9 @@ var factors = map[bool][]float32{
 	true:  {1, 0.92, 0.85, 0.77, 0.7, 1.08, -1, -0.92, -0.85, -0.77, -0.7, -1.08},
 }
 
-// tried are the factors of the search: with 16 levels or more, fractions below 0.8 were optimal for no block, neither
-// of BERT's shape nor of the real models measured.
-func (g Spec) tried() []float32 {
+// clippingFactors are the factors of the search: with 16 levels or more, fractions below 0.8 were optimal for no block,
+// neither of BERT's shape nor of the real models measured.
+func (g Spec) clippingFactors() []float32 {
 	f := factors[g.Symmetric]
 	if !g.Symmetric && g.High-g.Low >= 15 {
 		return f[:3]
@@ -51,8 +51,8 @@ type tile struct {
 	row, col         int
 	rows, cols       int
 	x                []float32
-	moved            []float32 // x shifted to integer zero points: see free
-	scaled           []float32 // x, or moved, where their squares are beyond the range of float32: see searchBlock
+	shifted          []float32 // x shifted to integer zero points: see quantizeRealZeros
+	scaled           []float32 // x, or shifted, where their squares are beyond the range of float32: see searchBlock
 	value            []byte
 	lo, hi, base     columns
 	mid, scale, zero columns
@@ -60,8 +60,8 @@ type tile struct {
 	shift            [kernel.BlockCols]int32
 }
 
-// balanced is the maximum number of rows with one correction.
-const balanced = 32
+// feedbackRows is the maximum number of rows with one correction.
+const feedbackRows = 32
 
 // columns is one number per column.
 type columns = [kernel.BlockCols]float32
@@ -70,7 +70,7 @@ func newTile(c *Quantized) *tile {
 	rows := min(c.K, c.Spec.Block)
 	t := &tile{Quantized: c, x: make([]float32, rows*kernel.BlockCols), value: make([]byte, rows*kernel.BlockCols)}
 	low, high := float32(c.Spec.Low), float32(c.Spec.High)
-	t.spec = kernel.BlockGrid{Lo: low, Hi: high, Center: (low + high) / 2, Factors: c.Spec.tried()}
+	t.spec = kernel.BlockGrid{Lo: low, Hi: high, Center: (low + high) / 2, Factors: c.Spec.clippingFactors()}
 	if c.Spec.Symmetric {
 		m := float32(c.Spec.middle())
 		t.spec.Lo, t.spec.Hi, t.spec.Center = low-m, high-m, 0
@@ -215,12 +215,12 @@ func (t *tile) balance(x []float32) {
 	// depend on the size of the parts.
 	carry := &t.Feedback.carry[t.col/kernel.BlockCols]
 	dst, stride := t.destination()
-	for i := 0; i < t.rows; i += balanced {
-		rows, before := x[i*kernel.BlockCols:min(i+balanced, t.rows)*kernel.BlockCols], *carry
+	for i := 0; i < t.rows; i += feedbackRows {
+		rows, before := x[i*kernel.BlockCols:min(i+feedbackRows, t.rows)*kernel.BlockCols], *carry
 		kernel.BalanceBlock(dst[i*stride:], stride, rows, &t.scale, &t.shift, carry, t.Spec.levels())
 		// The rows below a run take up its error; below the last one there are none, so that its own error counts from
 		// the start.
-		if t.row+i+balanced >= t.K+t.Feedback.Below {
+		if t.row+i+feedbackRows >= t.K+t.Feedback.Below {
 			for j, b := range before {
 				carry[j] += b
 			}

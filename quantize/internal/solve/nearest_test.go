@@ -69,7 +69,7 @@ func TestErrorFeedbackSumsToZero(t *testing.T) {
 			g.Feedback = true
 			c := NewQuantized(k, n, g)
 			MSE(c, w)
-			balanced, plain := 0., 0.
+			feedbackRows, plain := 0., 0.
 			for j := range n {
 				var moved, kept float64
 				for i := range k {
@@ -78,10 +78,10 @@ func TestErrorFeedbackSumsToZero(t *testing.T) {
 					zero := c.Zero[at]
 					kept += float64(g.round(w[i*n+j], 1/c.Scale[at], zero))*float64(c.Scale[at]) - float64(w[i*n+j])
 				}
-				balanced, plain = balanced+math.Abs(moved), plain+math.Abs(kept)
+				feedbackRows, plain = feedbackRows+math.Abs(moved), plain+math.Abs(kept)
 			}
-			if balanced > plain/4 {
-				t.Errorf("sums of errors are %g, with round to nearest %g", balanced, plain)
+			if feedbackRows > plain/4 {
+				t.Errorf("sums of errors are %g, with round to nearest %g", feedbackRows, plain)
 			}
 		})
 	}
@@ -109,11 +109,11 @@ func TestSearchIsNoWorseThanSpan(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", g), func(t *testing.T) {
 			spanned, searched := NewQuantized(k, n, g), NewQuantized(k, n, g)
 			g.Feedback = true
-			balanced := NewQuantized(k, n, g)
+			feedbackRows := NewQuantized(k, n, g)
 			Nearest(spanned, w)
 			MSE(searched, w)
-			MSE(balanced, w)
-			a, b, c := spanned.squares(w), searched.squares(w), balanced.squares(w)
+			MSE(feedbackRows, w)
+			a, b, c := spanned.squares(w), searched.squares(w), feedbackRows.squares(w)
 			if b > a*1.01 || b > c || c > a*1.05 {
 				t.Errorf("squared error %g, %g without a search, %g with error feedback", b, a, c)
 			}

@@ -9,9 +9,9 @@ import (
 // The search of scales with minimum weighted squared error tries this number of clipping ranges, from the full range of
 // a column down, each followed by the optimal scale for its quantized values.
 const (
-	tries    = 12
-	narrower = 0.04
-	refits   = 2
+	clippingTries = 12
+	clippingStep  = 0.04
+	refits        = 2
 )
 
 // tiny is the range below which a scale is not a normal float32.
@@ -21,8 +21,8 @@ const tiny = 256 * 0x1p-126
 func (g Spec) space() kernel.RoundSpace {
 	s := kernel.RoundSpace{Low: float32(g.Low), High: float32(g.High), Middle: float32(g.middle()), Symmetric: g.Symmetric,
 		Refits: refits}
-	for t := range tries {
-		s.Fractions = append(s.Fractions, 1-float32(narrower*float32(t)))
+	for t := range clippingTries {
+		s.Fractions = append(s.Fractions, 1-float32(clippingStep*float32(t)))
 	}
 	return s
 }

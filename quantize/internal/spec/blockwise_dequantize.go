@@ -40,12 +40,12 @@ func (l PieceLimit) tile(n int64) int64 {
 type blockDequantizer struct {
 	*BlockLayout
 	lines, width     int64 // of the weight
-	held             int64 // about the number of values of a panel
+	panelElems       int64 // about the number of values of a panel
 	values           packedLines
 	scales           *pass.Floats
 	zeros            packedLines  // where zero points are stored integers
 	points           *pass.Floats // where they are floats
-	x, turned        []float32
+	x, transposed    []float32
 	quantized        []byte
 	unpacked         []byte // zero points
 	scale, zeroPoint []float32
@@ -61,7 +61,7 @@ type blockPanel struct {
 
 func newBlockDequantizer(c *Blockwise, in []io.ReaderAt) *blockDequantizer {
 	b := c.Layout
-	d := &blockDequantizer{BlockLayout: b, lines: b.Cols, width: b.Rows, held: b.limit.panelBytes(),
+	d := &blockDequantizer{BlockLayout: b, lines: b.Cols, width: b.Rows, panelElems: b.limit.panelBytes(),
 		scales: pass.NewFloats(in[OutScales], b.scaleDType())}
 	if b.RowMajor() {
 		d.lines, d.width = b.Rows, b.Cols
@@ -90,7 +90,7 @@ func (d *blockDequantizer) allocate(pool *BufferPool) func() {
 	var free [3]func()
 	d.quantized, free[0] = pool.takeBytes(d.limit.panelBytes())
 	d.x, free[1] = pool.takeFloats(d.limit.tileElems())
-	d.turned, free[2] = pool.takeFloats(d.limit.tileElems())
+	d.transposed, free[2] = pool.takeFloats(d.limit.tileElems())
 	return func() {
 		for _, f := range free {
 			f()
@@ -111,7 +111,7 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 	block := int64(d.Spec.Block)
 	wholeBlocks := func(n int64) int64 { return max(1, n/block) * block }
 	if !d.Transposed {
-		lines := max(1, d.held/max(1, d.width))
+		lines := max(1, d.panelElems/max(1, d.width))
 		if d.RowMajor() {
 			// Rows of a block share scales, which are read from the first row of a block on.
 			lines = wholeBlocks(lines)
@@ -127,7 +127,7 @@ func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 		}
 		return nil
 	}
-	width := max(1, d.held/max(1, d.lines))
+	width := max(1, d.panelElems/max(1, d.lines))
 	if !d.RowMajor() {
 		// Likewise the positions of a block.
 		width = wholeBlocks(width)
@@ -218,10 +218,10 @@ func (d *blockDequantizer) write(ctx context.Context, w *FloatWriter, n, some in
 func (d *blockDequantizer) writeTransposed(ctx context.Context, w *FloatWriter, n, some int64) error {
 	for at := int64(0); at < n; at += some {
 		k := min(some, n-at)
-		d.x, d.turned = resized(d.x, d.lines*k), resized(d.turned, d.lines*k)
+		d.x, d.transposed = resized(d.x, d.lines*k), resized(d.transposed, d.lines*k)
 		d.dequantize(0, d.lines, at, k)
-		kernel.Transpose(d.turned, d.x, int(d.lines), int(k))
-		if err := w.Flush(ctx, &d.turned); err != nil {
+		kernel.Transpose(d.transposed, d.x, int(d.lines), int(k))
+		if err := w.Flush(ctx, &d.transposed); err != nil {
 			return err
 		}
 	}

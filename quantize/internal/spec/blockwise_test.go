@@ -113,7 +113,7 @@ func roundTrip(t *testing.T, b *BlockLayout, held int64) {
 		in = append(in, bytes.NewReader(parts[i].Bytes()))
 	}
 	d := newBlockDequantizer(c, in)
-	d.held = held
+	d.panelElems = held
 	var restored bytes.Buffer
 	if err := d.run(context.Background(), &FloatWriter{W: &restored, Dt: ir.Float}); err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func restoreInParts(c *Blockwise) *ir.Recipe {
 	return &ir.Recipe{Name: "restore in parts", Out: []ir.Spec{c.Weight.Spec},
 		Run: func(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 			d := newBlockDequantizer(c, in)
-			d.held = c.Weight.Elems() / 3
+			d.panelElems = c.Weight.Elems() / 3
 			return d.run(ctx, &FloatWriter{W: out[0], Dt: ir.Float})
 		}}
 }

@@ -73,14 +73,14 @@ func (k *float4Quantizer) finish() error {
 	if err != nil {
 		return err
 	}
-	coded := k.tileQuantized[:len(tile)]
-	k.format.EncodeCols(coded, tile, scale[:])
+	encoded := k.tileQuantized[:len(tile)]
+	k.format.EncodeCols(encoded, tile, scale[:])
 	if k.adjacent() {
 		for i := range rows {
-			copy(k.quantized[k.blocks[0].at+i*k.stride:][:tileCols], coded[i*tileCols:])
+			copy(k.quantized[k.blocks[0].at+i*k.stride:][:tileCols], encoded[i*tileCols:])
 		}
 	} else {
-		k.scatter(coded)
+		k.scatter(encoded)
 	}
 	k.scales = append(k.scales, half[:k.n]...)
 	k.n = 0
@@ -114,10 +114,10 @@ func (k *float4Quantizer) gather() (rows int) {
 }
 
 // scatter copies the quantized values of a tile back to the places of its blocks.
-func (k *float4Quantizer) scatter(coded []byte) {
+func (k *float4Quantizer) scatter(encoded []byte) {
 	for j, b := range k.blocks[:k.n] {
 		for i := range b.rows {
-			k.quantized[b.at+i*k.stride] = coded[i*tileCols+j]
+			k.quantized[b.at+i*k.stride] = encoded[i*tileCols+j]
 		}
 	}
 }

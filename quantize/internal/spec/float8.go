@@ -47,7 +47,7 @@ func (s *Float8Encoding) Recipe() *ir.Recipe {
 		In:   []*ir.Tensor{s.Weight},
 		Out: []ir.Spec{{Name: s.Weight.Name, DType: dt, Shape: s.Weight.Shape},
 			{Name: s.Weight.Name, DType: ir.Float, Shape: s.ScaleShape}},
-		Work: 2*s.Layout.bufferElems()*5 + min(s.Layout.Elems(), s.Layout.limit.maxHeld())*4 + 8*s.Layout.NumScales(),
+		Work: 2*s.Layout.bufferElems()*5 + min(s.Layout.Elems(), s.Layout.limit.maxBuffered())*4 + 8*s.Layout.NumScales(),
 		Run:  s.run,
 	}
 }

@@ -10,9 +10,9 @@ import (
 // writer of such values: a tensor is written in pieces, and the bits of a piece that do not fill its last byte belong
 // to the same byte as the first ones of the next.
 type PackedWriter struct {
-	w    io.Writer
-	bits int
-	held []byte // values after the last whole unit
+	w       io.Writer
+	bits    int
+	pending []byte // values after the last whole unit
 }
 
 // NewPackedWriter returns a writer of values of so many bits to w.
@@ -30,12 +30,12 @@ func (p *PackedWriter) unit() int {
 
 // Write writes values, one in a byte. It packs them in place: their memory is overwritten.
 func (p *PackedWriter) Write(values []byte) error {
-	if len(p.held) > 0 {
+	if len(p.pending) > 0 {
 		// Values of the piece before come first: a piece that did not fill its last byte once shifted everything after
 		// it.
-		n := min(p.unit()-len(p.held), len(values))
-		p.held, values = append(p.held, values[:n]...), values[n:]
-		if len(p.held) < p.unit() {
+		n := min(p.unit()-len(p.pending), len(values))
+		p.pending, values = append(p.pending, values[:n]...), values[n:]
+		if len(p.pending) < p.unit() {
 			return nil
 		}
 		if err := p.Flush(); err != nil {
@@ -43,7 +43,7 @@ func (p *PackedWriter) Write(values []byte) error {
 		}
 	}
 	whole := len(values) / p.unit() * p.unit()
-	p.held = append(p.held, values[whole:]...)
+	p.pending = append(p.pending, values[whole:]...)
 	if whole == 0 {
 		return nil
 	}
@@ -53,15 +53,15 @@ func (p *PackedWriter) Write(values []byte) error {
 
 // Flush writes the values that do not fill a byte, followed by zeros. It ends a tensor.
 func (p *PackedWriter) Flush() error {
-	if len(p.held) == 0 {
+	if len(p.pending) == 0 {
 		return nil
 	}
 	// Four values of 6 bits are three bytes, packed as one unit.
-	for p.bits == 6 && len(p.held) < p.unit() {
-		p.held = append(p.held, 0)
+	for p.bits == 6 && len(p.pending) < p.unit() {
+		p.pending = append(p.pending, 0)
 	}
-	_, err := p.w.Write(pack(p.held, p.bits))
-	p.held = p.held[:0]
+	_, err := p.w.Write(pack(p.pending, p.bits))
+	p.pending = p.pending[:0]
 	return err
 }
 

@@ -46,7 +46,7 @@ func (c *PerChannel) Recipe() *ir.Recipe {
 func (c *PerChannel) work() int64 {
 	held := c.Layout.bufferElems()
 	if c.Layout.rows > 1 || c.Layout.inner > c.Layout.limit.Elems() {
-		held = max(held, min(c.Layout.Elems(), c.Layout.limit.maxHeld()))
+		held = max(held, min(c.Layout.Elems(), c.Layout.limit.maxBuffered()))
 	}
 	if c.Transpose {
 		held = max(held, c.panelCols()*c.Shape[0]+c.panelCols()*c.Shape[0]/2)

@@ -63,20 +63,20 @@ type segmentBuffer struct {
 	buf       []float32
 	at, total int64 // the block's first element; the tensor's elements
 	piece     int64
-	held      int64
+	buffered  int64
 	whole     bool // buf holds the whole tensor, read on demand block by block
 	close     func()
 }
 
-// maxHeld is the number of elements up to which a weight that is read twice stays in memory: 12 MiB of float32. Reading
-// larger ones again costs less than the memory.
-func (l PieceLimit) maxHeld() int64 { return 12 * l.Elems() }
+// maxBuffered is the number of elements up to which a weight that is read twice stays in memory: 12 MiB of float32.
+// Reading larger ones again costs less than the memory.
+func (l PieceLimit) maxBuffered() int64 { return 12 * l.Elems() }
 
 // newSegmentBuffer returns a reader for one or two passes over g's segments.
 func newSegmentBuffer(b *BufferPool, r io.ReaderAt, dt ir.DType, g ScaleLayout, passes int) *segmentBuffer {
 	d := &segmentBuffer{f: pass.NewFloats(r, dt), total: g.Elems(), piece: g.limit.Elems()}
 	n := g.bufferElems()
-	if d.whole = passes > 1 && d.total <= g.limit.maxHeld(); d.whole {
+	if d.whole = passes > 1 && d.total <= g.limit.maxBuffered(); d.whole {
 		n = d.total
 	}
 	d.buf, d.close = b.takeFloats(n)
@@ -88,10 +88,10 @@ func (r *segmentBuffer) next(q segment) ([]float32, error) {
 	if r.whole {
 		return r.readWhole(q)
 	}
-	if q.at < r.at || q.at+q.n > r.at+r.held {
+	if q.at < r.at || q.at+q.n > r.at+r.buffered {
 		// From q on: segments are read in order, so that nothing before it is needed again.
-		r.at, r.held = q.at, min(int64(len(r.buf)), r.total-q.at)
-		if err := r.f.Read(r.buf[:r.held], r.at); err != nil {
+		r.at, r.buffered = q.at, min(int64(len(r.buf)), r.total-q.at)
+		if err := r.f.Read(r.buf[:r.buffered], r.at); err != nil {
 			return nil, err
 		}
 	}
@@ -100,12 +100,12 @@ func (r *segmentBuffer) next(q segment) ([]float32, error) {
 
 // readWhole reads up to the end of q, a block at a time, and keeps everything.
 func (r *segmentBuffer) readWhole(q segment) ([]float32, error) {
-	for r.held < q.at+q.n {
-		n := min(r.piece, r.total-r.held)
-		if err := r.f.Read(r.buf[r.held:r.held+n], r.held); err != nil {
+	for r.buffered < q.at+q.n {
+		n := min(r.piece, r.total-r.buffered)
+		if err := r.f.Read(r.buf[r.buffered:r.buffered+n], r.buffered); err != nil {
 			return nil, err
 		}
-		r.held += n
+		r.buffered += n
 	}
 	return r.buf[q.at:][:q.n], nil
 }

@@ -26,7 +26,7 @@ func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out
 	defer freeX()
 	quantized, freeQuantized := c.Buffers.takeBytes(rows * width)
 	defer freeQuantized()
-	turned, freeTurned := c.Buffers.takeBytes(rows * width)
+	transposed, freeTurned := c.Buffers.takeBytes(rows * width)
 	defer freeTurned()
 	var a *QParams
 	var err error
@@ -50,8 +50,8 @@ func (c *PerChannel) quantizeTransposed(ctx context.Context, in io.ReaderAt, out
 			i := r % c.Layout.NumScales() // one scale, or one for each row
 			kernel.Quantize(quantized[r*n:][:n], x[r*n:][:n], a.Scale[i], a.zeroPointOf(c.Spec, i), c.Spec.Levels())
 		}
-		kernel.TransposeBytes(turned[:rows*n], quantized[:rows*n], int(rows), int(n))
-		if _, err := out.Write(turned[:rows*n]); err != nil {
+		kernel.TransposeBytes(transposed[:rows*n], quantized[:rows*n], int(rows), int(n))
+		if _, err := out.Write(transposed[:rows*n]); err != nil {
 			return nil, err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // columns reads columns of a matrix.
 type columns struct {
 	*matrix
-	r         io.ReaderAt
-	workers   int
-	w, turned []float32
+	r                 io.ReaderAt
+	workers           int
+	w, transposedRows []float32
 }
 
 func (s *gptqRun) columns(ctx context.Context, l *matrix) (*columns, error) {
@@ -47,9 +47,9 @@ func (c *columns) read(ctx context.Context, col, n int) ([]float32, error) {
 	if !c.transposed {
 		return c.w, nil
 	}
-	c.turned = slices.Grow(c.turned[:0], c.k*n)[:c.k*n]
-	kernel.Transpose(c.turned, c.w, n, c.k)
-	return c.turned, nil
+	c.transposedRows = slices.Grow(c.transposedRows[:0], c.k*n)[:c.k*n]
+	kernel.Transpose(c.transposedRows, c.w, n, c.k)
+	return c.transposedRows, nil
 }
 
 // read is the matrix K×N.

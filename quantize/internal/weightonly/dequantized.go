@@ -72,9 +72,9 @@ func (d *dequantizedConstant) lines(first, count int) ([]byte, error) {
 // constant is the payload of the constant for w, k×n, all of the matrix or some of its lines.
 func (l *matrix) constant(w []float32, k, n int) []byte {
 	if l.transposed {
-		turned := make([]float32, len(w))
-		kernel.Transpose(turned, w, k, n)
-		w = turned
+		transposedRows := make([]float32, len(w))
+		kernel.Transpose(transposedRows, w, k, n)
+		w = transposedRows
 	}
 	if l.weight.Const.DType == ir.Float16 {
 		half := make([]uint16, len(w))

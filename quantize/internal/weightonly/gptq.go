@@ -127,8 +127,8 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 	before := h.K
 	h.Reset(k)
 	// What the last Hessian left is returned before the model runs on.
-	collect(before)
-	unknown := slices.ContainsFunc(ls, func(l *matrix) bool { return !layerwise.Known(s.step, l.unit()) })
+	collectGarbage(before)
+	unknown := slices.ContainsFunc(ls, func(l *matrix) bool { return !layerwise.HasResult(s.step, l.unit()) })
 	// Known results need no inputs. A sequential walk goes on all the same: layers after these run on their replaced
 	// weights.
 	if unknown || s.Sequential {
@@ -143,7 +143,7 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 				return nil
 			}
 			// Before the first row allocates the Hessian: what the run up to here left is garbage.
-			started.Do(func() { collect(k) })
+			started.Do(func() { collectGarbage(k) })
 			h.Add(x)
 			return nil
 		})
@@ -184,8 +184,8 @@ func (s *gptqRun) matricesOf(ctx context.Context, x *ir.Value, ls []*matrix, lef
 // would let the heap grow by as much.
 const largeHessian = 64 << 20
 
-// collect collects memory if a Hessian of k inputs is large.
-func collect(k int) {
+// collectGarbage collects memory if a Hessian of k inputs is large.
+func collectGarbage(k int) {
 	if 4*k*k >= largeHessian {
 		debug.FreeOSMemory()
 	}

@@ -61,7 +61,7 @@ func (w *Quantizer) chooseProduct(v *ir.Value, product *weights.Consumer) *plan 
 	// small ones are not.
 	folds := w.denseReason != "" && !(w.large && size > 0 && rows%size == 0 && rows*cols >= pass.LargeWeight &&
 		v.Const.DType == ir.Float)
-	if folds || w.misread(product) || size < 0 {
+	if folds || w.fusesIncorrectly(product) || size < 0 {
 		p.form = pass.CastMul
 		b := w.Blocks.layout(rows, cols, Divisor(rows, int64(w.Blocks.size())), w.packed)
 		b.ColumnMajor = product.Transposed
@@ -94,7 +94,7 @@ const minBlock = 16
 func (w *Quantizer) sharedLayout(product, table *weights.Consumer) *spec.BlockLayout {
 	rows, size := product.Shape[0], int64(w.Blocks.size())
 	if !sameMatrix(product, table) || size > 0 && rows%min(size, rows) != 0 || w.Blocks.Bits == 2 || w.denseReason != "" ||
-		w.packed || w.misread(product) {
+		w.packed || w.fusesIncorrectly(product) {
 		return nil
 	}
 	b := w.Blocks.layout(rows, product.Shape[1], size, false)

@@ -8,7 +8,7 @@ import (
 )
 
 // nbitsLayout divides a matrix as MatMulNBits requires: blocks of a power of two from 16, the last one padded.
-func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayout {
+func (o *BlockOptions) nbitsLayout(rows, cols int64, columnMajor bool) *spec.BlockLayout {
 	size := int64(o.size())
 	if size == 0 {
 		size = 32 // blocks are required
@@ -18,7 +18,7 @@ func (o *BlockOptions) nbitsLayout(rows, cols int64, lying bool) *spec.BlockLayo
 		size /= 2
 	}
 	b := o.layout(rows, cols, size, true)
-	b.DType, b.ForNBits, b.ColumnMajor, b.Transposed = ir.Uint8, true, lying, !lying
+	b.DType, b.ForNBits, b.ColumnMajor, b.Transposed = ir.Uint8, true, columnMajor, !columnMajor
 	b.Spec.Low, b.Spec.High, b.Spec.Block = 0, 1<<o.Bits-1, int(size)
 	// ONNX Runtime supports float zero points for 4 bits only.
 	b.FloatZeroPoints = o.usesNBits() && o.Algo == "hqq" && o.Bits == 4 && !o.Symmetric

@@ -12,34 +12,34 @@ type measurement struct {
 	variant *variant
 }
 
-// An opened is the model of a measurement with its session.
-type opened struct {
+// A variantModel is the model of a measurement with its session.
+type variantModel struct {
 	measurement
-	*built
+	*builtModel
 	session *engine.Interpreter
 	err     error
 }
 
 // close closes the session and the model, if they are open.
-func (o opened) close() error {
+func (o variantModel) close() error {
 	if o.err != nil {
 		return nil
 	}
-	return errors.Join(o.session.Close(), o.built.close())
+	return errors.Join(o.session.Close(), o.builtModel.close())
 }
 
-// An ahead opens the models of measurements, in order: the next one while the one before it runs, if there are several
-// workers.
-type ahead struct {
+// A prefetcher opens the models of measurements, in order: the next one while the one before it runs, if there are
+// several workers.
+type prefetcher struct {
 	todo   []measurement
-	open   func(measurement) opened
-	worker bool        // for the next one
-	next   chan opened // nil if none was started
+	open   func(measurement) variantModel
+	worker bool              // for the next one
+	next   chan variantModel // nil if none was started
 }
 
 // take returns the next model.
-func (a *ahead) take() opened {
-	var o opened
+func (a *prefetcher) take() variantModel {
+	var o variantModel
 	if a.next != nil {
 		o = <-a.next
 	} else {
@@ -49,7 +49,7 @@ func (a *ahead) take() opened {
 	// One model ahead: each holds memory. The order is that of the measurements, so that results do not depend on who
 	// is faster.
 	if a.worker && len(a.todo) > 0 && o.err == nil {
-		next, m := make(chan opened, 1), a.todo[0]
+		next, m := make(chan variantModel, 1), a.todo[0]
 		a.next = next
 		go func() { next <- a.open(m) }()
 	}
@@ -57,7 +57,7 @@ func (a *ahead) take() opened {
 }
 
 // close closes the model that was not taken.
-func (a *ahead) close() error {
+func (a *prefetcher) close() error {
 	if a.next == nil {
 		return nil
 	}

@@ -6,15 +6,17 @@ import (
 	"github.com/mcompress/mcompress/internal/kernel"
 )
 
-// The number of scale updates of free, and of zero-point updates between two of them: more gain less than 0.02 dB.
+// The number of scale updates of quantizeRealZeros, and of zero-point updates between two of them: more gain less than
+// 0.02 dB.
 const (
 	freeRounds = 2
 	freeSteps  = 2
 )
 
-// free quantizes with real zero points: alternately the zero points of zero mean error, and the scales for them. No
-// error is treated as an outlier: an error that halfQuadratic excludes from the mean would remain in the output.
-func (t *tile) free() {
+// quantizeRealZeros quantizes with real zero points: alternately the zero points of zero mean error, and the scales for
+// them. No error is treated as an outlier: an error that halfQuadratic excludes from the mean would remain in the
+// output.
+func (t *tile) quantizeRealZeros() {
 	point := t.zero
 	for range freeRounds {
 		t.center(&point)
@@ -25,7 +27,7 @@ func (t *tile) free() {
 	// Before values are rounded with them: an error of a stored zero point would shift all values of the block.
 	t.narrowPoints(&point)
 	t.move(&point)
-	t.quantize(t.moved)
+	t.quantize(t.shifted)
 	at := t.row/t.Spec.Block*t.N + t.col
 	copy(t.Point[at:][:t.cols], point[:])
 }
@@ -49,12 +51,12 @@ func (t *tile) move(point *columns) {
 		whole := min(max(float32(math.RoundToEven(float64(p))), t.spec.Lo), t.spec.Hi)
 		by[j], t.shift[j] = (p-whole)*t.scale[j], int32(whole)
 	}
-	if t.moved == nil {
-		t.moved = make([]float32, cap(t.x))
+	if t.shifted == nil {
+		t.shifted = make([]float32, cap(t.x))
 	}
-	t.moved = t.moved[:len(t.x)]
+	t.shifted = t.shifted[:len(t.x)]
 	for i := 0; i < len(t.x); i += kernel.BlockCols {
-		from, to := (*columns)(t.x[i:]), (*columns)(t.moved[i:])
+		from, to := (*columns)(t.x[i:]), (*columns)(t.shifted[i:])
 		for j, b := range by {
 			to[j] = from[j] + b
 		}
@@ -67,6 +69,6 @@ func (t *tile) rescale() {
 	for j, z := range t.shift {
 		zero[j], score[j] = float32(z), -1
 	}
-	t.try(t.moved, t.scale, zero, &score)
+	t.try(t.shifted, t.scale, zero, &score)
 	t.narrow()
 }

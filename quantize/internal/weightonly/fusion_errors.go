@@ -6,10 +6,10 @@ import (
 	"github.com/mcompress/mcompress/quantize/internal/weights"
 )
 
-// misread reports whether ONNX Runtime 1.31 fuses a blockwise DequantizeLinear at s incorrectly: into an integer
-// product if the activation is dequantized, too, whatever the weight type; or, with 2 bits, into a MatMulNBits with
-// wrong values, unless each row of the matrix fills whole bytes.
-func (w *Quantizer) misread(s *weights.Consumer) bool {
+// fusesIncorrectly reports whether ONNX Runtime 1.31 fuses a blockwise DequantizeLinear at s incorrectly: into an
+// integer product if the activation is dequantized, too, whatever the weight type; or, with 2 bits, into a MatMulNBits
+// with wrong values, unless each row of the matrix fills whole bytes.
+func (w *Quantizer) fusesIncorrectly(s *weights.Consumer) bool {
 	return s.Side != weights.Lookup && (dequantized(s.Activation()) || w.Blocks.Bits == 2 && s.Shape[1]%4 != 0)
 }
 

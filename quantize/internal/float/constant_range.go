@@ -24,7 +24,7 @@ const largeFraction = 1. / 16
 // the type's range. A mask is added to other values in 16 bits.
 func (x *graphConversion) limitOf(v *ir.Value) float32 {
 	switch {
-	case !x.beyond[v]:
+	case !x.exceedsRange[v]:
 		return 0
 	case x.isMask(v, map[*ir.Value]bool{}):
 		return x.largest * maskLimit
@@ -82,8 +82,8 @@ func (x *graphConversion) fillLimit(v *ir.Value) float32 {
 // 1.
 func (x *graphConversion) keepProducts(v *ir.Value) {
 	for _, u := range pass.LeafUses(v) {
-		if operator.Of(u.Node).Affine == operator.Factor && x.keptFloat[u.Node].None() {
-			x.keptFloat[u.Node] = pass.Reason{Code: pass.FloatWeight, Detail: v.Name}
+		if operator.Of(u.Node).Affine == operator.Factor && x.floatReasons[u.Node].None() {
+			x.floatReasons[u.Node] = pass.Reason{Code: pass.FloatWeight, Detail: v.Name}
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (x *graphConversion) keepProducts(v *ir.Value) {
 // each of them is clamped to a part of the range, but two masks of one position exceed it.
 func (x *graphConversion) keepSums() {
 	masked := x.maskedValues()
-	large := func(v *ir.Value) bool { return x.beyond[v] || masked[v] || x.fills[v] }
+	large := func(v *ir.Value) bool { return x.exceedsRange[v] || masked[v] || x.fills[v] }
 	for n := range x.step.Model.Nodes() {
 		if f := operator.Of(n); f.Affine != operator.Offset && !n.Op.Is("Sum") {
 			continue
@@ -104,9 +104,9 @@ func (x *graphConversion) keepSums() {
 			}
 		}
 		if count > 1 {
-			x.beyond[n.Outputs[0]] = true
-			if x.keptFloat[n].None() {
-				x.keptFloat[n] = pass.Reason{Code: pass.FloatRange, Detail: "sums of masks"}
+			x.exceedsRange[n.Outputs[0]] = true
+			if x.floatReasons[n].None() {
+				x.floatReasons[n] = pass.Reason{Code: pass.FloatRange, Detail: "sums of masks"}
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (x *graphConversion) markInteger(v *ir.Value) {
 		return
 	}
 	is, ok := v.Ints()
-	x.beyond[v] = ok && slices.ContainsFunc(is, func(i int64) bool {
+	x.exceedsRange[v] = ok && slices.ContainsFunc(is, func(i int64) bool {
 		return math.Abs(float64(i)) > float64(x.largest)*largeFraction
 	})
 }
@@ -137,7 +137,7 @@ func (x *graphConversion) markDivisions(ctx context.Context) error {
 		err := pass.Scan(ctx, x.step.Eval, d.Const, func(values []float32, _ int64) error {
 			for _, v := range values {
 				if size := math.Abs(float64(v)); size > 0 && size < smallest {
-					x.beyond[n.Outputs[0]] = true
+					x.exceedsRange[n.Outputs[0]] = true
 				}
 			}
 			return nil
@@ -168,7 +168,7 @@ func (x *graphConversion) markAttributes(ctx context.Context) error {
 			value = math.Float32frombits(s.maxBits)
 		}
 		if math.Abs(float64(value)) > float64(x.largest)*largeFraction && !math.IsInf(float64(value), 0) {
-			x.beyond[n.Outputs[0]] = true
+			x.exceedsRange[n.Outputs[0]] = true
 		}
 	}
 	return nil
@@ -185,17 +185,17 @@ func (x *graphConversion) propagate() {
 	var next []*ir.Value
 	mark := func(vs ...*ir.Value) {
 		for _, v := range vs {
-			if v != nil && !x.beyond[v] {
-				x.beyond[v] = true
+			if v != nil && !x.exceedsRange[v] {
+				x.exceedsRange[v] = true
 				next = append(next, v)
 			}
 		}
 	}
-	for v, is := range x.beyond {
+	for v, is := range x.exceedsRange {
 		if is {
 			next = append(next, v)
 		} else {
-			delete(x.beyond, v)
+			delete(x.exceedsRange, v)
 		}
 	}
 	for len(next) > 0 {

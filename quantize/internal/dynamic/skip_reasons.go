@@ -9,13 +9,13 @@ import (
 // skipOthers adds ledger rows of weights without products, where there is a more specific reason than an unsupported
 // operator.
 func skipOthers(s *pass.Step, taken []*weights.Weight) {
-	sited := map[*ir.Value]bool{}
+	hasProduct := map[*ir.Value]bool{}
 	for _, w := range taken {
-		sited[w.Base] = true
+		hasProduct[w.Base] = true
 	}
 	for _, v := range pass.Weights(s.Model) {
 		consumers := pass.Consumers(v)
-		if sited[v] || s.Select.Excludes(v, consumers) {
+		if hasProduct[v] || s.Select.Excludes(v, consumers) {
 			continue
 		}
 		if reason := otherReason(v); !reason.None() {
