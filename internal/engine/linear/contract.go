@@ -59,6 +59,7 @@ func contractAll[T computeType](c *contraction, in []*ir.Array, out *ir.Array) e
 		fs = append(fs, factorOf[T](c, a, c.terms[i]))
 	}
 	dst := space[T](c.scratch, out)
+	// Greedy: finding the best order takes time that is exponential in the number of operands.
 	for len(fs) > 1 {
 		i, j := nearest(c, fs)
 		rest := slices.Delete(slices.Delete(slices.Clone(fs), j, j+1), i, i+1)
@@ -68,6 +69,7 @@ func contractAll[T computeType](c *contraction, in []*ir.Array, out *ir.Array) e
 		}
 		fs = append(rest, f)
 	}
+	// With one operand no product has written the result.
 	if !slices.Equal(fs[0].labels, c.out) || len(in) == 1 {
 		gather(c, dst, fs[0], c.out)
 	}
@@ -158,6 +160,7 @@ func contract[T computeType](c *contraction, a, b factor[T], needed func(label) 
 		a, b, r = b, a, swapped
 	}
 	shape := c.shape(r.all())
+	// Of the widest type, so that the size in bytes does not overflow for any.
 	if err := (ir.Spec{DType: ir.Double, Shape: shape}).Valid(); err != nil {
 		return factor[T]{}, fmt.Errorf("intermediate product: %w", err)
 	}

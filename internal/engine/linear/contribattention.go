@@ -30,6 +30,7 @@ type contribAttention struct {
 
 // masks reads the optional mask and the bias of the scores.
 func (p *contribAttention) masks(n *op.Node, index, bias *ir.Array) (err error) {
+	// A single query is at the last position: no key is later.
 	p.Causal = n.Bool("unidirectional", false) && p.Queries > 1
 	if index != nil {
 		if p.index, err = indexMaskOf(index, p.batch, p.Queries, p.Keys); err != nil {

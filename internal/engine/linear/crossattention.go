@@ -159,6 +159,7 @@ type crossMemory struct {
 
 func (p *crossAttention) layOut(s *scratch, in, out []*ir.Array) (m crossMemory) {
 	m.q = load[float32](s, in[crossQ])
+	// Without inputs of their own they are parts of one tensor, at the offsets of p.k and p.v.
 	m.k, m.v = m.q, m.q
 	if k := op.Opt(in, crossK); k != nil {
 		m.k = load[float32](s, k)
@@ -218,6 +219,7 @@ func runCross(c *op.Call) error {
 	s := &scratch{mem: c.Work}
 	out := p.outputs(s, c.Out)
 	m := p.layOut(s, c.In, out)
+	// Before the caches are filled: present keys and values have the bias.
 	p.addBias(c.Pool, &m)
 	x := tensors[float32]{q: m.q, k: m.k, v: m.v, y: m.y, probe: m.probe,
 		mask: p.mask(op.Opt(c.In, crossMask), m.probe != nil)}

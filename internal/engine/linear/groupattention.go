@@ -390,6 +390,7 @@ func runGroup(c *op.Call) error {
 	if m.sink != nil {
 		x.sink = func(head int) []float32 { return m.sink[head:] }
 	} else if c.Bool("smooth_softmax", false) {
+		// It adds 1 = exp(0) to the sum of the exponentials, as a key with a score of 0 does.
 		x.sink = func(int) []float32 { return []float32{0} }
 	}
 	attend(c.Pool, &p.multihead, s.rest(), attention.Options[float32]{Scale: p.scale(c.Node),

@@ -196,6 +196,7 @@ func runLinearAttention(c *op.Call) error {
 		r.scale = float32(1 / math.Sqrt(float64(max(p.key, 1))))
 	}
 	r.init(op.Opt(c.In, inState))
+	// Heads are independent; the tokens of a head follow each other, as each reads the state that the last one left.
 	c.Pool.For(p.batch*p.heads, func(i int) {
 		for t := range p.tokens {
 			r.step(i/p.heads, i%p.heads, t)

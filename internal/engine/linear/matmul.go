@@ -274,6 +274,7 @@ func (p *product) right(c *op.Call, f *gemm.FloatProduct, at int) {
 func scaled(f *gemm.FloatProduct, alpha float32) {
 	f.Epilogue.Alpha = alpha
 	if alpha == 0 {
+		// A single zero with strides of 0 is a matrix of zeros.
 		f.A = gemm.Matrix[float32]{Data: make([]float32, 1)}
 	}
 }

@@ -89,6 +89,7 @@ func merge(dims, strides []int64) (n, stride int64, ok bool) { return mergeInto(
 // mergeInto merges several axes and the axis after them, of last elements with stride step.
 func mergeInto(dims, strides []int64, last, step int64) (n, stride int64, ok bool) {
 	n, stride = last, step
+	// The stride along an axis of one element is arbitrary.
 	if n == 1 {
 		stride = 1
 	}
@@ -109,6 +110,7 @@ func mergeInto(dims, strides []int64, last, step int64) (n, stride int64, ok boo
 
 // matrix is the one whose first element is at offset at.
 func matrix[T any](o operand, data []T, at int) gemm.Matrix[T] {
+	// With an empty axis the offset may be beyond the data, which no product reads then.
 	return gemm.Matrix[T]{Data: data[min(at, len(data)):], Row: o.row, Col: o.col}
 }
 

@@ -42,6 +42,7 @@ func (o operand) decoded(b op.Packed, at int) gemm.Panels[float32] {
 	return func(dst []float32, k0, k1, n0, n1 int) {
 		p := op.Part{At: at + k0*o.row + n0*o.col, Stride: o.row, Rows: k1 - k0, Cols: n1 - n0,
 			DstRow: kernel.GemmPanel, DstCol: 1}
+		// A packed constant decodes adjacent elements, which are columns of a transposed matrix.
 		if o.col != 1 {
 			p.Stride, p.Rows, p.Cols, p.DstRow, p.DstCol = o.col, n1-n0, k1-k0, 1, kernel.GemmPanel
 		}
@@ -65,6 +66,7 @@ func prepareSparse(n *op.Node, b *ir.Array, o operand, pool *op.Pool) *op.Prepar
 	if source == nil {
 		return nil
 	}
+	// Transposed, as spmm.Right takes it: its rows are columns of the result.
 	w := spmm.Pack(pool, o.cols, o.rows, source, values)
 	return &op.Prepared{State: w, Bytes: w.Bytes(), Drops: []int{1}}
 }

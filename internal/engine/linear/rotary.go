@@ -144,6 +144,7 @@ func (p rotaryPorts) run(c *op.Call) error {
 	}
 	s := &scratch{mem: c.Work}
 	x, y := load[float32](s, c.In[0]), c.Out[0]
+	// A 16-bit tensor is rotated in its float32 copy, from which store rounds.
 	to := x
 	if y.DType == ir.Float {
 		to = ir.View[float32](y)
