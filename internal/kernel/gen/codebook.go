@@ -72,6 +72,7 @@ func blockMagnitudes() {
 // magnitudesOf are those of the scales nearest to positive numbers: eight an octave, 127 for 1.
 func magnitudesOf(v VecVirtual, limits Register) VecVirtual {
 	m := YMM()
+	// The exponent times eight, such that that of 1, which is 127, gives 127.
 	VPSRLD(U8(23), v, m)
 	VPSLLD(U8(3), m, m)
 	VPSUBD(words("codebookBias", repeated(127*8-127)...), m, m)
@@ -80,8 +81,10 @@ func magnitudesOf(v VecVirtual, limits Register) VecVirtual {
 		t := YMM()
 		VPBROADCASTD(Mem{Base: limits, Disp: 4 * i}, t)
 		VPCMPGTD(t, v, t)
+		// A comparison that holds is -1.
 		VPSUBD(t, m, m)
 	}
+	// Numbers up to an octave below the least scale have it, 1; smaller ones have 0.
 	VPCMPGTD(words("codebookHalf", repeated(1<<32-8)...), m, v)
 	VPSRLD(U8(31), v, v)
 	VPMAXSD(v, m, m)
@@ -227,6 +230,7 @@ func (s *scaleSearch) errors(half int, by VecVirtual) (e [2]VecVirtual) {
 	if !s.single {
 		s.nearest(m, cell, e)
 	}
+	// For a negative number the entries for positive and negative ones change places.
 	VMOVDQU(s.signs.Offset(vector*half), t)
 	VPBLENDVB(t, e[1], e[0], m)
 	VPBLENDVB(t, e[0], e[1], e[1])
@@ -264,6 +268,7 @@ func pairTables(p Register, sign int) (mean, half VecVirtual) {
 
 // distances are those of magnitudes from the nearer one of their cells' entries.
 func distances(m, cell, mean, half, to VecVirtual) {
+	// The nearer one of mean - half and mean + half is ||m - mean| - half| away.
 	t := YMM()
 	VPSHUFB(cell, mean, to)
 	VPSUBB(to, m, to)
@@ -358,6 +363,8 @@ func (s *entrySearch) entries(q Mem, step string) VecVirtual {
 	VPSRAW(U8(11), a, index)
 	VPSRAW(U8(11), b, t)
 	VPACKSSWB(t, index, index)
+	// VPSHUFB gives 0 for an index with the highest bit: for negative numbers in the first table, for others in the
+	// second.
 	VPXOR(s.signs, index, t)
 	VPSHUFB(index, s.positive, index)
 	VPSHUFB(t, s.negative, t)
@@ -409,6 +416,7 @@ func limitsOf(tables Register) (s search) {
 
 // nearest are the indices of the entries that are nearest to y.
 func (s search) nearest(y VecVirtual) VecVirtual {
+	// A binary search among 15 limits, with a step for each bit of the index.
 	index, t := YMM(), YMM()
 	VCMPPS(U8(30), s[0], y, index) // 30: greater
 	VPSRLD(U8(31), index, index)

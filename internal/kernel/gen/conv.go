@@ -111,6 +111,7 @@ func lanes(x Mem, masks []VecVirtual, stride int) []VecVirtual {
 		return v
 	}
 	for i := range 2 {
+		// Within 128-bit lanes: VPERMPD brings the quarters into order.
 		VSHUFPS(U8(0x88), v[2*i+1], v[2*i], v[i])
 		VPERMPD(U8(0xd8), v[i], v[i])
 	}

@@ -86,6 +86,7 @@ func depthwiseBytes(name string, extend func(unpack func(...Op), both, zero, y V
 func unsignedBytes(unpack func(...Op), both, zero, y VecVirtual) { unpack(zero, both, y) }
 
 func signedBytes(unpack func(...Op), both, zero, y VecVirtual) {
+	// The byte becomes the upper half, from which the shift extends its sign.
 	unpack(both, zero, y)
 	VPSRAW(U8(8), y, y)
 }

@@ -56,6 +56,7 @@ func (d *depthwise) positions(n, several int) {
 			}
 		})
 	}
+	// Back to the first channel; a group has 64 bytes.
 	Load(Param("groups"), groups)
 	SHLQ(U8(6), groups)
 	SUBQ(groups, d.y)

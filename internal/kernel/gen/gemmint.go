@@ -66,6 +66,7 @@ func (t intTile) multiply(a strided, b Register, sums [][]VecVirtual) {
 		VPMADDWD(y, x, p)
 		VPADDD(p, into, into)
 	}
+	// The fewer operands stay in registers, the others are loaded one by one.
 	if wide := t.cols / 4; t.rows < wide {
 		x := each(t.rows, left)
 		for i := range wide {
@@ -88,6 +89,7 @@ func (t intTile) multiply(a strided, b Register, sums [][]VecVirtual) {
 func (t intTile) store(c strided, sums [][]VecVirtual) {
 	for _, row := range sums {
 		for i := 0; i < len(row); i += 2 {
+			// Within 128-bit lanes: VPERMQ brings the pairs of columns into order.
 			VPHADDD(row[i+1], row[i], row[i])
 			VPERMQ(U8(0xd8), row[i], row[i])
 		}
@@ -286,6 +288,7 @@ func gemmQuadSums() {
 	Label("quad")
 	for i, t := range total {
 		y := YMM()
+		// The ones are the unsigned operand, so that bytes of b are signed.
 		VPMADDUBSW(at(b, i), ones, y)
 		VPMADDWD(words, y, y)
 		VPADDD(y, t, t)

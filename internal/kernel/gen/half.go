@@ -110,6 +110,7 @@ func halves(x Mem, stride int, low VecVirtual) []VecVirtual {
 		VPAND(x.Offset(i*vector), low, v)
 		return v
 	})
+	// Within 128-bit lanes: VPERMQ brings the quarters into order.
 	VPACKUSDW(even[1], even[0], even[0])
 	VPERMQ(U8(0xd8), even[0], even[0])
 	upper := XMM()

@@ -58,6 +58,8 @@ func (h huffmanStream) count(offset int) Mem { return Mem{Base: h.s, Disp: offse
 func loadHuffman(s Register, number int) huffmanStream {
 	h := huffmanStream{number, s, GP64(), GP64(), GP32()}
 	shift := GP64()
+	// Streams are read from their end. Of the last byte up to seven bits are used, which are shifted out: at least 57
+	// bits are left, enough for all lookups.
 	MOVQ(h.count(huffmanLeft), h.to)
 	MOVQ(h.to, shift)
 	NEGQ(shift)
@@ -77,8 +79,10 @@ func (h huffmanStream) lookup(table Register) {
 	next := GP64()
 	MOVQ(h.v, next)
 	SHRQ(U8(64-huffmanBits), next)
+	// An entry has the number of bits, that of symbols, and from bit 32 on the symbols.
 	MOVQ(Mem{Base: table, Index: next, Scale: 8}, RAX)
 	SHLXQ(RAX, h.v, h.v)
+	// Both sums at once: that of the bits does not exceed a byte.
 	ADDL(EAX, h.sums)
 	MOVBLZX(AH, ECX)
 	SHRQ(U8(32), RAX)

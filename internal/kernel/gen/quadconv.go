@@ -118,6 +118,7 @@ func quadConv(rows, cols int, order Mem) {
 	VMOVDQU32(order, places)
 	for i := 0; i < len(all); i += 4 {
 		v := all[i:min(i+4, len(all))]
+		// Fewer than four vectors are repeated; their copies are not stored.
 		both := c.join([]VecVirtual{v[0], v[1%len(v)], v[2%len(v)], v[3%len(v)]})
 		VPERMD(both, places, both)
 		c.saturate(both)

@@ -43,6 +43,7 @@ func (c coder) pack(v []VecVirtual, dst Register) {
 
 // join saturates 32 integers to 16 bits, then to the range, and joins them as bytes in order.
 func (c coder) join(v []VecVirtual) VecVirtual {
+	// The packs are within 128-bit lanes: order brings the quarters into place.
 	both := c.joinLanes(v)
 	VPERMD(both, c.order, both)
 	return both

@@ -19,6 +19,7 @@ func absMaxBits() {
 	acc := []VecVirtual{zero(), zero(), zero(), zero()}
 	raise := func(i int) {
 		t := YMM()
+		// Without signs the bits of floats are in the order of the floats, with NaN above infinity.
 		VPAND(at(x, i), mask, t)
 		VPMAXSD(t, acc[i%4], acc[i%4])
 	}
@@ -80,6 +81,7 @@ func colAbsMaxBits(rows int) {
 
 // order maps float bits to integers of the same order, and back.
 func order(v VecVirtual) {
+	// Of negative numbers all other bits are inverted, as more magnitude is a lower number.
 	t := YMM()
 	VPSRAD(U8(31), v, t)
 	VPSRLD(U8(1), t, t)

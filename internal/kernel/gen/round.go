@@ -169,6 +169,7 @@ func (s searching) refit() {
 	VDIVPS(square, dot, dot)
 	magnitude, inverse := s.new(), s.new()
 	s.and(s.constant(0x7fffffff), dot, magnitude)
+	// Beyond these bounds the scale or its inverse would be subnormal. NaN fulfils neither comparison.
 	large := s.compare(greaterOrEqual, magnitude, s.constant(1<<23)) // 2^-126
 	small := s.compare(lessOrEqual, magnitude, s.constant((127+126)<<23))
 	VDIVPS(dot, s.constant(0x3f800000), inverse)

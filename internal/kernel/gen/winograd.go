@@ -53,6 +53,7 @@ func winogradInput(w width) {
 	eachTile(w, channels, func() {
 		to := GP64()
 		MOVQ(v, to)
+		// Bᵀ·d: d0 - d2, d1 + d2, d2 - d1 and d1 - d3; a row with a negative number is added.
 		for _, difference := range [][2]int{{0, 2}, {1, -2}, {2, 1}, {1, 3}} {
 			down := each(4, func(i int) VecVirtual {
 				u := w.new()
@@ -121,6 +122,7 @@ func winogradOutput(w width) {
 			f(Mem{Base: from})
 			ADDQ(step, from)
 		}
+		// Aᵀ·m: m0 + m1 + m2 and m1 - m2 - m3, added up in the order in which the sums are in memory.
 		var above, below [4]VecVirtual
 		for i := range above {
 			above[i] = w.new()
