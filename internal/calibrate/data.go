@@ -70,6 +70,7 @@ func (d *Data) Each(ctx context.Context, step *pass.Step, m *ir.Model, names []s
 
 // note records the samples of the first run on them, with a note if they are random.
 func (d *Data) note(s *pass.Step, set *dataset.Set) {
+	// Several runs of a step on the same data are one entry of the ledger.
 	if d.samplesNoted {
 		return
 	}
@@ -168,6 +169,7 @@ func (d *Data) batches(ctx context.Context, step *pass.Step, m *ir.Model, set *d
 			return
 		}
 		defer carryRunner.close()
+		// A batch that is used after the next one is read needs memory of its own.
 		order.Reuse = reuse && carryRunner == nil // which keeps the inputs of the run before
 		for b, err := range set.Sequences(ctx, order) {
 			if err == nil && carryRunner == nil {

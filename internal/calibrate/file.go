@@ -82,6 +82,7 @@ func Save(s *pass.Step, path string, minSQNR float64, values map[string]Summary)
 		separator = ",\n"
 	}
 	b.WriteString("\n}}\n")
+	// Published with the model, so that a run that fails leaves no ranges of it.
 	if s.Env.WriteFile != nil {
 		return s.Env.WriteFile(path, b.Bytes())
 	}

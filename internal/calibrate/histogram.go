@@ -37,6 +37,7 @@ func (h *histogram) add(x []float32) {
 func count(counts []int64, x []float32, inverse float32) {
 	counts = counts[:2*half]
 	for _, v := range x {
+		// Without a branch on the sign: bin half+i for i ≥ 0, and half-1-i for its mirror, which i^-1 is.
 		b := math.Float32bits(v * inverse)
 		i := int32(math.Float32frombits(b &^ (1 << 31)))
 		counts[uint32(half+(i^-int32(b>>31)))%(2*half)]++

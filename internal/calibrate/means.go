@@ -38,6 +38,7 @@ func (s *channels) add(x []float32, batch int) {
 	size := len(x) / len(s.sums) / batch
 	for at := 0; at < len(x); at += size {
 		i := at / size % len(s.sums)
+		// Blocks of one channel are contiguous: axes after it are.
 		s.sums[i] += kernel.ReduceSum(x[at : at+size])
 		s.squares[i] += kernel.ReduceSumSquare(x[at : at+size])
 	}

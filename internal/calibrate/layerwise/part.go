@@ -113,6 +113,7 @@ func (p *part) value(v *ir.Value, read bool) *ir.Value {
 		c.SetConst(p.walk.replacements[v])
 	case v.Initializer() != nil:
 		c.SetConst(v.Initializer())
+	// Computed by an earlier part, and stored.
 	case g == p.Graph && read:
 		g.Inputs = append(g.Inputs, c)
 		p.entries = append(p.entries, v)

@@ -62,6 +62,7 @@ func (s *store) spill(a *ir.Array, n int64) (storedActivation, error) {
 
 // place allocates n bytes of the file.
 func (s *store) place(n int64) int64 {
+	// Activations of a model's layers have few sizes: gaps of the same size are reused, and the file stays small.
 	if g := s.gaps[n]; len(g) > 0 {
 		s.gaps[n] = g[:len(g)-1]
 		return g[len(g)-1]

@@ -130,6 +130,7 @@ func (w *Walk) consumer(u ir.Use) int {
 		g = u.Node.Graph()
 	}
 	n := u.Node
+	// A consumer in a subgraph runs with the node of the main graph that has it.
 	for ; g != w.model.Graph; g = n.Graph() {
 		n = g.Owner
 	}
@@ -165,6 +166,7 @@ func (w *Walk) Replace(v *ir.Value, t *ir.Tensor) { w.replacements[v], w.lastUse
 // To runs the nodes up to the producer of v on all samples and calls visit with v of each sample, in order. Calls must
 // follow the order of producers. An array is valid until visit returns and must not be changed.
 func (w *Walk) To(ctx context.Context, v *ir.Value, visit func(*ir.Array) error) error {
+	// In the same parts in every process, whichever groups it computes.
 	if err := w.passStops(ctx); err != nil {
 		return err
 	}

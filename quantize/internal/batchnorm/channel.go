@@ -32,6 +32,7 @@ func finite(x float64) bool { return math.Abs(x) <= math.MaxFloat32 }
 
 // normalization is the scale and shift of a BatchNormalization, or the reason why they are not known.
 func (f *folder) normalization(ctx context.Context, n *ir.Node) (a channelAffine, none pass.Reason, err error) {
+	// In training the factors depend on the batch.
 	if reason := notInference(n); !reason.None() {
 		return a, reason, nil
 	}
@@ -48,6 +49,8 @@ func (f *folder) normalization(ctx context.Context, n *ir.Node) (a channelAffine
 			return a, reasonAt(n, pass.FoldParameters, "different lengths"), nil
 		}
 	}
+	// (x - mean)/√(variance + ε)·scale + B as one factor and one shift, in float64, of which the weight is rounded
+	// once.
 	eps := float64(n.Float("epsilon", 1e-5))
 	a = channelAffine{make([]float64, len(p[0])), make([]float64, len(p[0]))}
 	for i := range a.scale {

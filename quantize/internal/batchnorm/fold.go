@@ -104,6 +104,7 @@ func (f *folder) layerBefore(n *ir.Node, v *ir.Value) (*rescale.Layer, pass.Reas
 		return nil, reason
 	case l.Last() != p:
 		return nil, reasonAt(p, pass.NoLayer, "")
+	// Another consumer reads the output before the normalization.
 	case len(v.Uses()) != 1 || v.Graph() != n.Graph():
 		return nil, reasonAt(p, pass.FoldOutput, "")
 	}

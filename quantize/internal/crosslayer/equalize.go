@@ -76,6 +76,7 @@ func settle(ctx context.Context, ps []*pair) error {
 		}
 		s.in, s.out = ones(s.layer.Inputs), ones(s.layer.Outputs)
 	}
+	// Factors of neighbouring pairs change each other: sweeps go on until none is far from 1.
 	for range sweeps {
 		farthest := 0.0
 		for _, p := range ps {

@@ -75,6 +75,7 @@ func (f *finder) use(u ir.Use, each int64) (*ir.Value, pass.Reason) {
 	switch {
 	case n == nil:
 		return nil, pass.Reason{Code: pass.GraphOutput}
+	// As a weight, a bias or an index, channels are not passed on.
 	case u.Index != 0 || !ir.DefaultDomain(n.Op.Domain):
 		return nil, pass.Reason{Code: pass.Channels}.At(n)
 	// A channel becomes a run of inputs, one per position.
@@ -83,6 +84,7 @@ func (f *finder) use(u ir.Use, each int64) (*ir.Value, pass.Reason) {
 	case f.isHomogeneous(n):
 		return through(n)
 	case n.Op.Is("Clip"):
+		// Clip(f·x) is not f·Clip(x), unless the limits are scaled for each channel.
 		return nil, pass.Reason{Code: pass.Channels, Detail: "one limit for all channels"}.At(n)
 	}
 	l, reason := f.e.Layer(n)

@@ -31,6 +31,7 @@ type Quantizer struct {
 // Run implements pass.Options.
 func (d *Quantizer) Run(ctx context.Context, s *pass.Step) error {
 	d.buffers = spec.NewBufferPool()
+	// Chosen before the opset is raised: a model without a weight to quantize stays as it is.
 	taken, err := d.choose(ctx, s)
 	if err != nil || len(taken) == 0 {
 		return err
@@ -79,6 +80,7 @@ func (d *Quantizer) rewrite(ctx context.Context, step *pass.Step, ws []*weights.
 		}
 	}
 	r := rewrite.New(step)
+	// Collected, as products insert nodes.
 	for _, n := range slices.Collect(step.Model.Nodes()) {
 		s, st := by[n], at[n]
 		switch {

@@ -15,6 +15,7 @@ func skipOthers(s *pass.Step, taken []*weights.Weight) {
 	}
 	for _, v := range pass.Weights(s.Model) {
 		consumers := pass.Consumers(v)
+		// Those have the reason of their product, or of the selection.
 		if hasProduct[v] || s.Select.Excludes(v, consumers) {
 			continue
 		}

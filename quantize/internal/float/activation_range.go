@@ -31,6 +31,7 @@ func (x *graphConversion) measureActivations(ctx context.Context) error {
 	switch {
 	case x.Data == nil: // the range is that of float32
 		return nil
+	// Random inputs show no range of real ones.
 	case x.Data.Path == "":
 		x.step.Ledger.Note("", pass.Reason{Code: pass.RangesUnknown,
 			Detail: fmt.Sprintf("range of %s ±%g", x.DType, x.largest)})

@@ -231,6 +231,7 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 			keeps = true // its name is part of the interface
 		case x.plan.Narrow(u):
 			replaceOutput(u, h.stored)
+		// Small constants are stored in both types: a Cast would take more bytes.
 		case !keeps:
 			if u.Node == nil {
 				replaceOutput(u, h.widened())
@@ -239,6 +240,7 @@ func (x *graphConversion) replaceConstant(v *ir.Value, h *storedHalf) {
 			}
 		}
 	}
+	// Scalars have no rows.
 	if pass.IsWeight(before) {
 		x.step.Ledger.Changed(v, before, consumers, h.row(v, x.notes[v]))
 	} else {

@@ -45,6 +45,7 @@ func (x *graphConversion) isMask(v *ir.Value, visited map[*ir.Value]bool) bool {
 	if n == nil || n.Callee() != nil {
 		return false
 	}
+	// An If is a mask if all its branches are; values of a Loop or Scan change with its iterations.
 	if operator.Of(n).ControlFlow {
 		if len(n.Inputs()) > 1 {
 			return false // Loop and Scan
@@ -71,6 +72,7 @@ func (x *graphConversion) isMask(v *ir.Value, visited map[*ir.Value]bool) bool {
 // numbers of the type.
 func (x *graphConversion) fillLimit(v *ir.Value) float32 {
 	for _, u := range pass.LeafUses(v) {
+		// A bound below the largest number would clip numbers that the type has.
 		if f := operator.Of(u.Node); f.Clamps || f.Move == operator.Compares {
 			return x.largest
 		}
@@ -97,6 +99,7 @@ func (x *graphConversion) keepSums() {
 		if f := operator.Of(n); f.Affine != operator.Offset && !n.Op.Is("Sum") {
 			continue
 		}
+		// One mask is clamped such that scores fit beside it; two are not.
 		count := 0
 		for _, v := range n.Inputs() {
 			if v != nil && large(v) {
@@ -219,6 +222,8 @@ func (x *graphConversion) propagate() {
 				if in := n.Callee().Body.Inputs; u.Index < len(in) {
 					mark(in[u.Index])
 				}
+			// Which input of the node is which of the subgraph differs between operators: all are marked, which costs a
+			// clamp and no correctness.
 			case operator.Of(n).ControlFlow:
 				for g := range n.Subgraphs() {
 					mark(g.Inputs...)

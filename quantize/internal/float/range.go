@@ -50,6 +50,8 @@ func number(n int64, what string) string {
 func (w *Converter) count(s *rangeCount, x []float32) {
 	bits := kernel.AbsMaxBits(x)
 	s.maxBits = max(s.maxBits, bits)
+	// The largest magnitude rules both out for nearly all blocks; small elements beside large ones may become zero, as
+	// they do by rounding.
 	if bits < w.Overflow && bits >= w.minNormal {
 		return
 	}
@@ -106,6 +108,7 @@ func (w *Converter) recipe(t *ir.Tensor, limit float32, infinite bool) *ir.Recip
 				now := kernel.AbsMaxBits(x[:n])
 				bits = max(bits, now)
 				if now >= w.Overflow && !(infinite && now == spec.InfBits) {
+					// At the first block: nothing of a weight that does not fit is needed.
 					return &pass.Unfit{Tensor: t.Name, Reason: w.unfit(rangeCount{maxBits: now})}
 				}
 				w.write(half[:n], x[:n])
@@ -116,6 +119,8 @@ func (w *Converter) recipe(t *ir.Tensor, limit float32, infinite bool) *ir.Recip
 					return err
 				}
 			}
+			// Known at the end only: a weight all of whose elements are subnormal in the type would lose most of their
+			// bits.
 			if reason := w.unfit(rangeCount{maxBits: bits}); !reason.None() && bits < w.minNormal {
 				return &pass.Unfit{Tensor: t.Name, Reason: reason}
 			}
@@ -130,6 +135,7 @@ func (w *Converter) clampTo(limit float32, x []float32) {
 		return
 	}
 	for i, v := range x {
+		// Infinities stay: they are errors of the weight, or meant.
 		if b := math.Float32bits(v) &^ (1 << 31); b >= w.Overflow && b < spec.InfBits {
 			x[i] = float32(math.Copysign(float64(limit), float64(v)))
 		}

@@ -73,6 +73,7 @@ func onlyTables(vs []*ir.Value, first map[*ir.Value]*ir.Value,
 		if _, all := weights.Lookups(v); !all {
 			f = nil
 		}
+		// One use of one of the equal weights that is no lookup makes all of them dense.
 		if have, known := tables[first[v]]; !known || have != nil {
 			tables[first[v]] = f
 		}
@@ -120,6 +121,7 @@ func (w *SmallFloatQuantizer) planAnyOpset(s *pass.Step, v *ir.Value) (spec.Smal
 	}
 	lookups, all := weights.Lookups(v)
 	perSite, sites := int64(rewrite.DequantizeBytes), 1
+	// Bytes of tables need the list of their 256 numbers, and a second Gather in each lookup.
 	if all {
 		perSite, sites = rewrite.SmallLookupBytes, len(lookups)
 	}

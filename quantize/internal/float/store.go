@@ -39,6 +39,7 @@ func (w *Converter) store(ctx context.Context, s *pass.Step, vs []*ir.Value) err
 	if err != nil {
 		return err
 	}
+	// Equal weights are stored once, with one Cast.
 	halves, r := map[*ir.Value]*storedHalf{}, rewrite.New(s)
 	for _, v := range fit {
 		if halves[first[v]] == nil {
@@ -204,6 +205,7 @@ func (h *storedHalf) bound(w *ir.Tensor, restore func([]*ir.Tensor) *ir.Tensor) 
 		Of:      w,
 		Tensors: func(parts []*ir.Tensor) []*ir.Tensor { return []*ir.Tensor{restore(parts)} },
 		New: pass.EachElement(func(x, y float32) bool {
+			// Most elements, without clamping.
 			if spec.Magnitude(y-x) <= spec.Magnitude(x)*h.half || y == x || x != x && y != y { // infinities and NaN stay
 				return true
 			}

@@ -46,6 +46,7 @@ func (e *encoding) replaced(codebook *ir.Tensor, of func(entries []float32, orde
 		}
 		order := make([]int, e.stored())
 		for book := entries; len(book) > 0; book = book[len(order):] {
+			// By value: the order of entries is that of the method, and limits are between neighbouring values.
 			for i := range order {
 				order[i] = i
 			}

@@ -76,6 +76,7 @@ func (e *emitter) integers(shape []int64, xs ...int32) *ir.Value {
 // dense is the weight: entries of codebooks, looked up by Gather, times scales.
 func (e *emitter) dense(st *stored) *ir.Value {
 	x := e.entries(st)
+	// The last block, group or byte may be padded.
 	if st.whole() != st.Elems {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.Elems))
 	}
@@ -107,6 +108,7 @@ func (e *emitter) entries(st *stored) *ir.Value {
 	if st.whole() != st.padded() {
 		x = e.node("Slice", e.node("Reshape", x, e.dims(-1)), e.dims(0), e.dims(st.whole()/st.entry()))
 	}
+	// One Gather for all groups: their codebooks are one list, and indices of a group start at its first entry.
 	if st.Groups > 1 {
 		x = e.node("Add", e.node("Reshape", x, e.dims(-1, st.Groups, st.Inner/st.entry())),
 			e.offsets(st.Layout, st.Groups, 1))
@@ -229,6 +231,7 @@ func (st *stored) lookUp(s *pass.Step, r *rewrite.Rewriter, c *weights.Consumer)
 		}
 		x = e.node("Mul", x, e.scales(st, e.node("Gather", st.parts[outScales].Value, blocks)))
 	}
+	// The shape of Gather's output: indices, and the axes of a row.
 	shape := e.g.Insert(e.at, "Concat", []*ir.Value{e.node("Shape", c.Activation()), e.dims(st.weight.Shape[1:]...)},
 		ir.IntAttr("axis", 0))
 	r.ReplaceLookup(c, e.node("Reshape", x, shape), st.weight.DType)

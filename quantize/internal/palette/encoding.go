@@ -131,6 +131,7 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	if e.Block > 0 {
 		w.scales, w.feedback = make([]byte, n/e.Block), newBalancer(e, int64(len(w.piece.x))/e.Block)
 	}
+	// Padding is encoded like elements of value 0, so that bytes after the last element do not depend on memory.
 	for i := int64(0); i < e.padded(); i += n {
 		if err := ctx.Err(); err != nil {
 			return err

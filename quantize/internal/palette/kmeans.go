@@ -66,6 +66,7 @@ func (c *costs) of(i, j int) float64 {
 		return 0
 	}
 	s := c.sum[j] - c.sum[i]
+	// Σw·x² - (Σw·x)²/Σw in constant time from sums of the first points; float64, as the difference cancels.
 	return c.power[j] - c.power[i] - s*s/w
 }
 
@@ -112,6 +113,8 @@ func (c *costs) layer(last, next []float64, before, start []int32, lo, hi, from,
 
 // pointsOf are values as points: each distinct one, or those of equal intervals from -1 to 1 where there are more.
 func pointsOf(v values, intervals int) []point {
+	// Distinct values where they are few: the clusters are exact then. Sums of intervals otherwise, as the time
+	// depends on the number of points.
 	if len(v.x) > intervals {
 		return binnedPoints(v, intervals)
 	}

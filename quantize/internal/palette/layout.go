@@ -28,6 +28,7 @@ func newLayout(shape []int64, axis int, size, block int64, entries, vector int) 
 	switch {
 	case size == 0 || l.Elems == 0:
 		return l
+	// Runs of consecutive elements, without regard to axes.
 	case axis < 0:
 		l.Inner = min(size, l.Elems)
 	default:
@@ -134,6 +135,7 @@ func (l *Layout) stretch() int64 {
 	if l.Groups > 1 {
 		p = gcd(p, l.Inner)
 	}
+	// Gather looks up bytes: a stretch that begins within one cannot be looked up.
 	if n, _ := l.unit(); p%(n*l.entry()) != 0 {
 		return 0
 	}

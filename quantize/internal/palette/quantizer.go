@@ -157,10 +157,13 @@ func (q *Quantizer) replace(ctx context.Context, s *pass.Step, plans []*plan) er
 	}
 	done, r := map[*ir.Value]*stored{}, rewrite.New(s)
 	for _, p := range plans {
+		// Equal weights are stored once if they have one layout: that of the table, which is dequantized for consumers that
+		// are no lookups, too.
 		if row := rows[first[p.weight]]; row > 0 {
 			p.encoding.Row, p.encoding.Index = row, ir.Uint8
 		}
 		st := done[first[p.weight]]
+		// Equal weights may have scales along other axes.
 		if st == nil || !st.Same(p.encoding) {
 			st = store(s, p.weight, p.encoding)
 			done[first[p.weight]] = st

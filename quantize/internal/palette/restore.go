@@ -53,6 +53,7 @@ func (e *encoding) readIndices(r io.ReaderAt, indices []byte, first int64) error
 		return nil
 	}
 	for i := range indices {
+		// Four indices in three bytes, the lowest bits first.
 		at := i / 4 * 3
 		v := uint32(packed[at]) | uint32(packed[at+1])<<8 | uint32(packed[at+2])<<16
 		indices[i] = byte(v >> (i % 4 * 6) & 63)

@@ -63,6 +63,7 @@ func (r *scaler) search(magnitudes []byte, v values, block int, c *codebook) {
 	}
 	for b, m := range magnitudes {
 		least, part := float32(math.Inf(1)), v.part(int64(b*block), int64((b+1)*block))
+		// Around the scale of the largest element only: those far from it clip it, or leave most entries unused.
 		for i := max(1, m-kernel.StepsDown); m > 0 && i <= min(largest, m+kernel.StepsUp); i++ {
 			for _, s := range [2]byte{i, i | scaleSign} {
 				if e := c.errorOf(part, r.of[s], r.under[s]); e < least {

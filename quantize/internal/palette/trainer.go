@@ -25,6 +25,7 @@ func (t *trainer) train(v values) *codebook {
 			zeros++
 		}
 	}
+	// More zeros than an entry has elements on average: pruned weights stay sparse.
 	pinned := zeros*t.Entries > len(v.x) // zeros stay exact
 	if t.Block == 0 {
 		return t.rounded(kmeans(pointsOf(v, t.intervals()), t.Entries), pinned)

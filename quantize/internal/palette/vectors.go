@@ -30,6 +30,7 @@ func (v *vectors) nearest(x []float32) (at int, least float64) {
 	least = math.Inf(1)
 	up := sort.SearchFloat64s(v.first, float64(x[0]))
 	down := up - 1
+	// Outwards from the nearest first element, on the side that is nearer.
 	for down >= 0 || up < len(v.first) {
 		below, above := math.Inf(1), math.Inf(1)
 		if down >= 0 {

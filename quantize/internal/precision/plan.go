@@ -116,6 +116,7 @@ func (p *Plan) node(n *ir.Node) {
 	}
 	reason := p.float32Reason(n)
 	if !reason.None() {
+		// Also of nodes without floats: the ledger leaves these out.
 		p.Reasons[n] = reason
 	}
 	switch {
@@ -254,6 +255,7 @@ func (p *Plan) setOutputTypes(n *ir.Node) {
 		if !ok || v == nil || !p.is(v) {
 			continue
 		}
+		// Only outputs that have the type variable of a narrow input: others have a type of their own.
 		p.low[v] = p.narrow[n] && q.Takes(p.To) && p.follows(n, in, q)
 		p.exact[v] = !p.low[v] && p.exactInputs(n)
 		p.dequantizedValues[v] = n.Op.Is("DequantizeLinear") || operator.Of(n).Move.Keeps() && p.dequantizedValues[n.Input(0)]
@@ -319,6 +321,7 @@ func (p *Plan) leaveSubgraphs(n *ir.Node) {
 		}
 		if !n.Op.Is("If") {
 			body, j := bodyOutput(n, i)
+			// A state has one type before, in and after the body.
 			if state := stateInput(n, body, i); state != nil {
 				p.low[v] = p.low[state]
 			} else if j < len(body.Outputs) {

@@ -13,6 +13,7 @@ import (
 func (p *Plan) Apply(m *ir.Model, narrowed func(*ir.Tensor) *ir.Tensor) {
 	for g := range m.Graphs() {
 		for n := range g.Nodes() {
+			// First: a Cast whose output can be narrow needs no second one after it.
 			p.retarget(n, narrowed)
 		}
 	}
@@ -94,6 +95,7 @@ func (p *Plan) border(v *ir.Value, at *ir.Node) {
 		return
 	}
 	from := v
+	// Clamped before it would become infinite: a row of infinities is NaN after Softmax.
 	if limit := p.Limit(v); limit > 0 && !p.low[v] {
 		from = p.clamped(v, at, limit)
 	}

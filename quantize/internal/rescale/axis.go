@@ -56,6 +56,8 @@ func conv(n *ir.Node, o *pass.Operand) (layout, pass.Reason) {
 		return layout{}, shape(n, fmt.Sprintf("%d filters in %d groups", m, group))
 	}
 	if group > 1 {
+		// Index i is a filter and one of its inputs: filters of group i/each/(m/group) read the channels of that group,
+		// which come after those of the groups before.
 		l.in = axis{m * each, kernel, func(i int64) int64 { return i/each/(m/group)*each + i%each }}
 	}
 	return l, reason
@@ -69,6 +71,7 @@ func convTranspose(n *ir.Node, o *pass.Operand) (layout, pass.Reason) {
 		return layout{}, shape(n, fmt.Sprintf("%d channels in %d groups", c, group))
 	}
 	if group > 1 {
+		// As for Conv with inputs and outputs exchanged.
 		l.out = axis{c * each, kernel, func(i int64) int64 { return i/each/(c/group)*each + i%each }}
 	}
 	return l, reason
@@ -92,6 +95,7 @@ func matrix(n *ir.Node, o *pass.Operand, transposed bool) (layout, pass.Reason) 
 		rows, cols = cols, rows
 	}
 	l := layout{inputs: rows, outputs: cols, in: axis{n: rows, inner: cols}, out: axis{n: cols, inner: 1}}
+	// Two transpositions, the attribute and a node, cancel each other in the order of the stored elements.
 	if transposed != o.Transposed {
 		l.in, l.out = axis{n: rows, inner: 1}, axis{n: cols, inner: rows}
 	}

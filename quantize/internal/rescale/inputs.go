@@ -38,6 +38,7 @@ func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []
 	useless = map[*Layer]pass.Reason{}
 	for _, l := range layers {
 		name := l.Node.Input(0).Name
+		// A value is observed once for all layers that read it.
 		if by[name] == nil {
 			names = append(names, name)
 		}
@@ -59,6 +60,7 @@ func VisitInputs(ctx context.Context, s *pass.Step, d *calibrate.Data, layers []
 // visit calls do for the elements of an input, or returns why it gives no statistics.
 func (l *Layer) visit(a *ir.Array, do func(l *Layer, channel int, x []float32)) (useless string) {
 	axis := len(a.Shape) - 1
+	// Convolutions have channels on axis 1, products on the last one.
 	if l.Spatial() {
 		axis = 1
 	}
@@ -83,6 +85,7 @@ func (l *Layer) Overflow(ctx context.Context, f []float64) (pass.Reason, error) 
 	for _, x := range f {
 		factor = max(factor, math.Abs(x))
 	}
+	// Factors up to 1 overflow nothing, so that the weight need not be read.
 	if factor <= 1 {
 		return pass.Reason{}, nil
 	}

@@ -47,9 +47,12 @@ func (e *Editor) Layer(n *ir.Node) (*Layer, pass.Reason) {
 	l := &Layer{Node: n, Weight: o.Base, Inputs: at.inputs, Outputs: at.outputs, e: e, in: at.in, out: at.out}
 	l.place = Place{Rank: len(o.Shape), After: len(o.Shape) - 2}
 	if !l.Spatial() {
+		// Products have channels on the last axis at any rank; a rank that is not known restricts the shapes of biases
+		// only.
 		rank, _ := opset.Rank(n.Outputs[0])
 		l.place = Place{Rank: max(1, rank)}
 	}
+	// ONNX's MatMul has no bias: an Add after it is one, if it adds a constant to each channel.
 	if n.Op.Is("MatMul") {
 		l.add = e.bias(l)
 	}

@@ -18,6 +18,8 @@ type Peaks struct {
 // Peaks reads the weight. It holds one value per kernel: for matrices that is the
 // size of the weight.
 func (l *Layer) Peaks(ctx context.Context) (*Peaks, error) {
+	// Elements of a kernel have the same channels on both axes: factors change them alike, so that their peak
+	// suffices.
 	kernel := min(l.in.inner, l.out.inner)
 	p := &Peaks{l, kernel, make([]float32, l.Weight.Const.Elems()/kernel)}
 	err := pass.Scan(ctx, l.e.step.Eval, l.Weight.Const, func(w []float32, first int64) error {

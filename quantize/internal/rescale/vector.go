@@ -42,6 +42,7 @@ func (e *Editor) ScaleVector(ctx context.Context, n *ir.Node, i int, f []float64
 		e.scale(base, axis{n: int64(len(f)), inner: 1}, f)
 		return nil
 	}
+	// Another node reads the constant, too: a copy is scaled.
 	x, err := e.numbers(ctx, v)
 	if err != nil {
 		return err

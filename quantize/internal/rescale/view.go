@@ -26,6 +26,7 @@ func (s scale) of(t *ir.Tensor) *ir.Tensor {
 func (s scale) inverse() (inv scale, ok bool) {
 	inv = scale{s.axis, make([]float32, len(s.by))}
 	for i, f := range s.by {
+		// A channel that was multiplied by 0 cannot be restored.
 		if f == 0 {
 			return inv, false
 		}

@@ -14,6 +14,7 @@ func (st *Blockwise) dequantize(r *Rewriter, _ bool) *ir.Value {
 		in = append(in, st.ZeroPointValue)
 	}
 	if !st.Layout.RowMajor() {
+		// DequantizeLinear needs scales and zero points in the orientation of the values.
 		for i, v := range in {
 			in[i] = r.asRowMajor(st, v)
 		}

@@ -18,6 +18,7 @@ func PerChannelEncoding(w *weights.Weight, qs spec.QuantSpec, b *spec.BufferPool
 		if !slices.Equal(s.BaseShape(), cd.Shape) {
 			return nil, pass.Reason{Code: pass.Shape, Detail: "different shapes at consumers"}
 		}
+		// Matrices of a batch have scales of rows on the left and of columns on the right, which no one tensor is.
 		if len(s.Shape) > 2 && s.Side != first.Side {
 			return nil, pass.Reason{Code: pass.Shape, Detail: "batched matrices on both sides of products"}
 		}

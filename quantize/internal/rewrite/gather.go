@@ -18,6 +18,7 @@ func (st *Blockwise) gatherBytes(r *Rewriter, s *weights.Consumer) *ir.Value {
 	} else {
 		x = st.gatherPacked(r, s)
 	}
+	// The last block of a row is padded as MatMulNBits requires.
 	if wide != b.Rows {
 		x = r.columns(g, at, x, b.Rows)
 	}
@@ -67,6 +68,7 @@ func (st *Blockwise) gatherPacked(r *Rewriter, s *weights.Consumer) *ir.Value {
 	if st.ZeroPointValue != nil {
 		stored := st.ZeroPointValue.Const.Shape[1] * int64(8/b.Bits)
 		zero = values(st.ZeroPointValue)
+		// Rows of zero points are whole bytes, of which the last one may have padding.
 		if stored != b.NumBlocks() {
 			zero = r.reshapeTo(g, at, zero, -1, stored)
 			zero = r.columns(g, at, zero, b.NumBlocks())

@@ -15,6 +15,7 @@ func (st *PerChannel) gather(r *Rewriter, s *weights.Consumer) {
 		if v.Const != nil && len(v.Const.Shape) == 0 {
 			return v
 		}
+		// A scale for each row is looked up with it; scales along the row belong to all rows.
 		byRow := st.Axis == s.ChannelAxis()
 		if v = r.reshape(st, v, byRow); !byRow {
 			return v
@@ -38,6 +39,7 @@ func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *PerChannel) {
 	q := r.quantized(g, at, r.float32Activation(s, st))
 	quantized, zero := r.orient(st, s.Transposed), r.flatZeroPoint(st, r.zeroPoint(st))
 	in := []*ir.Value{q[0], quantized, q[2], zero}
+	// MatMulInteger has A, B and their zero points in this order; the activation is uint8 on either side.
 	if s.Side == weights.Left {
 		in = []*ir.Value{quantized, q[0], zero, q[2]}
 	}
@@ -46,6 +48,7 @@ func (r *Rewriter) MatMulInteger(s *weights.Consumer, st *PerChannel) {
 	}
 	y := r.Cast(g, at, g.Insert(at, "MatMulInteger", in), ir.Float)
 	y = g.Insert(at, "Mul", []*ir.Value{y, g.Insert(at, "Mul", []*ir.Value{q[1], r.outputScale(s, st)})})
+	// (W·X)ᵀ was computed.
 	if s.Mirrored && s.ActivationRank > 1 {
 		y = r.swapLastAxes(g, at, y, s.ActivationRank)
 	}

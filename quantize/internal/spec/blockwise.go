@@ -250,6 +250,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if r.Layout.FloatZeroPoints {
 		quantized.Point = make([]float32, n)
 	}
+	// Error feedback along columns goes on in the next chunk of rows.
 	if rows < r.Layout.Rows { // of all columns
 		r.feedback.Below = int(r.Layout.Rows - row - rows)
 		quantized.Feedback = &r.feedback

@@ -58,6 +58,8 @@ func (g grid) bound(w *ir.Tensor, restore func(parts []*ir.Tensor) *ir.Tensor) *
 			ts := []*ir.Tensor{restore(parts)}
 			for _, b := range []byte{g.low, g.high} {
 				with := slices.Clone(parts)
+				// The same scales and zero points as the weight, and one byte for all values: the restored tensor shows an end
+				// of each element's range as a reader would compute it.
 				with[OutQuantized] = &ir.Tensor{Spec: parts[OutQuantized].Spec, Source: ir.Span{R: Repeated(b)}}
 				ts = append(ts, restore(with))
 			}

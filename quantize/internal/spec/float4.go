@@ -32,6 +32,7 @@ func NewFloat4(t SmallFloat, v *ir.Value, kept []int, size int64, padding bool) 
 			continue
 		}
 		block := size
+		// OpenVINO does not load blocks that do not divide the axis.
 		for ; block >= MinFloat4Block && d%block != 0 && !padding; block /= 2 {
 		}
 		if block < MinFloat4Block {
@@ -105,6 +106,7 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 		return quantized.Write(k.quantized[:done])
 	}
 	err := b.rows(func(at, n int64) error {
+		// The row of blocks is not in memory as a whole: what is complete is written, and reading goes on at this row.
 		if at+n*b.inner > from+have {
 			if err := errors.Join(finish(), ctx.Err()); err != nil {
 				return err
@@ -153,6 +155,7 @@ func (b *Float4Encoding) Restore(parts []*ir.Tensor) *ir.Tensor {
 		block, y := int64(0), make([]float32, b.block*b.inner)
 		return b.rows(func(at, n int64) error {
 			n *= b.inner
+			// A row of blocks may begin in the upper half of a byte.
 			bytes := packed[:(at%2+n+1)/2]
 			if err := ir.ReadFull(in[OutQuantized], bytes, at/2); err != nil {
 				return err

@@ -24,6 +24,7 @@ func (l PieceLimit) Elems() int64 {
 	if l > 0 {
 		return int64(l)
 	}
+	// So that any dependence on pieces shows in the bytes of ordinary models.
 	if invariants.Enabled {
 		return 509 // a prime, which no row or block divides
 	}

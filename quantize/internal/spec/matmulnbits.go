@@ -6,6 +6,7 @@ func padColumns(q []byte, rows, unit int64) []byte {
 	if wide == rows {
 		return q
 	}
+	// Zeros after each column: blocks of MatMulNBits are whole.
 	out := make([]byte, int64(len(q))/rows*wide)
 	for at := out; len(q) > 0; q, at = q[rows:], at[wide:] {
 		copy(at, q[:rows])

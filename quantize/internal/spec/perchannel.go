@@ -48,6 +48,7 @@ func (c *PerChannel) work() int64 {
 	if c.Layout.rows > 1 || c.Layout.inner > c.Layout.limit.Elems() {
 		held = max(held, min(c.Layout.Elems(), c.Layout.limit.maxBuffered()))
 	}
+	// A panel of floats and two of quantized values, which are half a panel of floats.
 	if c.Transpose {
 		held = max(held, c.panelCols()*c.Shape[0]+c.panelCols()*c.Shape[0]/2)
 	}

@@ -30,6 +30,7 @@ func (m *minMaxObserver) observe(g ScaleLayout, q segment, x []float32) {
 	if g.columnwise() {
 		cols := m.bits[q.first:][:g.channels]
 		kernel.ColAbsMaxBits(cols, x)
+		// Symmetric schemes need the largest magnitude alone.
 		if m.lo != nil {
 			kernel.ColMinMax(m.lo[q.first:][:g.channels], m.hi[q.first:][:g.channels], x)
 		}

@@ -21,6 +21,7 @@ func (g ScaleLayout) segments(do func(segment) error) error {
 	}
 	chunks, piece := g.batch*g.rows*g.channels, g.limit.Elems()
 	for k := range chunks {
+		// Chunks are batch × rows × channels; scales are batch × channels.
 		scale := k/(g.rows*g.channels)*g.channels + k%g.channels
 		for i := int64(0); i < g.inner; i += piece {
 			if err := do(segment{k*g.inner + i, min(piece, g.inner-i), scale}); err != nil {
@@ -76,6 +77,7 @@ func (l PieceLimit) maxBuffered() int64 { return 12 * l.Elems() }
 func newSegmentBuffer(b *BufferPool, r io.ReaderAt, dt ir.DType, g ScaleLayout, passes int) *segmentBuffer {
 	d := &segmentBuffer{f: pass.NewFloats(r, dt), total: g.Elems(), piece: g.limit.Elems()}
 	n := g.bufferElems()
+	// Read twice, a weight of a few MiB stays in memory instead.
 	if d.whole = passes > 1 && d.total <= g.limit.maxBuffered(); d.whole {
 		n = d.total
 	}

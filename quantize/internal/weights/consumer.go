@@ -206,6 +206,7 @@ func (s *Consumer) ChannelAxis() int {
 		return -1
 	case s.Side == Lookup:
 		axis = 0
+	// Rows are outputs of W·X.
 	case s.Side == Left:
 		axis = rank - 2
 	}

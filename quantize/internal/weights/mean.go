@@ -48,6 +48,7 @@ func HasMean(v *ir.Value) bool {
 type tracer struct{ left int }
 
 func (t *tracer) mean(v *ir.Value) bool {
+	// The bound on steps also ends chains of sums of a value with itself, whose paths double with each of them.
 	if t.left--; v == nil || v.Const != nil || t.left < 0 {
 		return false
 	}
