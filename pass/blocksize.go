@@ -53,6 +53,8 @@ func MatrixRows(shape []int64, consumers []*ir.Node) int64 {
 	switch {
 	case len(shape) < 2:
 		return 1
+	// Weights of LSTM, GRU and RNN are directions × gates·hidden × inputs: as matrices of directions rows, a
+	// recurrent weight would be one row.
 	case slices.ContainsFunc(consumers, IsRecurrent):
 		return ir.Spec{Shape: shape[:len(shape)-1]}.Elems()
 	}

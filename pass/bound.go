@@ -49,6 +49,7 @@ func EachElement(holds func(x,
 					return fmt.Sprintf("element %d is %g, and stored as %g", at+i, v, y[0][i])
 				}
 			}
+			// Elements come in pieces; errors count from the first one of the weight.
 			at += len(x)
 			return ""
 		}, nil

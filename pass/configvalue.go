@@ -44,6 +44,7 @@ func SubmodelOf(inputs []string) Submodel {
 	found := map[Submodel]bool{}
 	for _, name := range inputs {
 		switch {
+		// At once: what reads the encoder's states is a decoder, whatever else it reads.
 		case strings.HasPrefix(name, "decoder_"), name == "encoder_hidden_states", name == "encoder_outputs",
 			strings.Contains(name, ".decoder."):
 			return Decoder

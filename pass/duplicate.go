@@ -37,6 +37,7 @@ func Duplicates(ctx context.Context, e *ir.Eval, workers int, vs []*ir.Value) (m
 	first := make(map[*ir.Value]*ir.Value, len(vs))
 	of := map[content]*ir.Value{}
 	for i, v := range vs {
+		// The first one in the order of vs, so that names of results do not depend on workers.
 		if of[contents[i]] == nil {
 			of[contents[i]] = v
 		}

@@ -88,6 +88,7 @@ func Parallel(ctx context.Context, workers, n int, do func(ctx context.Context, 
 	var next atomic.Int64
 	for range min(max(1, workers), n) {
 		g.Go(func() error {
+			// One counter for all workers: indices are taken in order, by whoever is free.
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				if err := ctx.Err(); err != nil {
 					return err

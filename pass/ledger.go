@@ -27,6 +27,7 @@ type Ledger struct {
 func newLedger(s *Step, constants int) Ledger {
 	return Ledger{
 		method: s.Method, selected: s.Select,
+		// Of their final size: growing copies all rows of a large model several times.
 		rows: make([]Row, 0, constants), results: map[*ir.Tensor]int{}, seen: make(map[*ir.Value]int, constants),
 		params: map[*ir.Value]bool{},
 	}

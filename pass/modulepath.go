@@ -46,6 +46,7 @@ func nodeModule(n *ir.Node) string {
 // parameterModule is the module of a name in PyTorch's state_dict: encoder.layer.0.query.weight.
 func parameterModule(name string) string {
 	i := strings.LastIndexByte(name, '.')
+	// Names of PyTorch's state_dict have none of these; those of TensorFlow and of generated constants do.
 	if i < 1 || strings.ContainsAny(name, "/:; ") {
 		return ""
 	}

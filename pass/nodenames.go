@@ -33,6 +33,7 @@ func nameNodes(g *ir.Graph) {
 			}
 			continue
 		}
+		// The first node of a name keeps it, as patterns of users name it.
 		if seen[n.Name] {
 			n.Name = free(n.Name)
 		}

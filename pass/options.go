@@ -175,6 +175,7 @@ func resolved(o Options) (Options, error) {
 	if err := fill(p.Elem()); err != nil {
 		return nil, err
 	}
+	// With the defaults in place: a combination may be invalid because of one.
 	if c, ok := p.Interface().(checker); ok {
 		if err := c.Check(); err != nil {
 			return nil, err

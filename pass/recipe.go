@@ -80,6 +80,7 @@ func parseStep(known []*Method, d yaml.MapSlice) (Options, error) {
 		set := map[string]bool{}
 		for _, item := range d {
 			key := fmt.Sprint(item.Key)
+			// Lists would be appended, and other options replaced without a word.
 			if set[key] {
 				return fmt.Errorf("option %q is given twice", key)
 			}

@@ -32,6 +32,7 @@ type constKey struct {
 func (s *Step) Const(g *ir.Graph, dt ir.DType, shape []int64, data []byte) *ir.Value {
 	spec := ir.Spec{DType: dt, Shape: shape}
 	k := constKey{g, spec.String(), string(data)}
+	// A later step may have dropped the last consumer, and the constant with it.
 	if v := s.consts[k]; v != nil && !v.Removed() {
 		return v
 	}

@@ -107,6 +107,7 @@ func (t *Target) Apply(steps []Options) (*Target, error) {
 		return nil, nil
 	}
 	applied := *t
+	// Not nil: a report has an empty list for it.
 	applied.Choices = []Choice{}
 	for i := range steps {
 		s := settable(steps[i])

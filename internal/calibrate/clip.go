@@ -63,6 +63,7 @@ func newPowerSums(h *histogram) *powerSums {
 	m := &powerSums{h: h, n: make([]float64, 2*half+1), x1: make([]float64, 2*half+1), x2: make([]float64, 2*half+1)}
 	for i, c := range h.counts {
 		x := h.edge(i) + h.width/2
+		// Prefix sums: the error of a range takes constant time, whatever its number of bins.
 		m.n[i+1] = m.n[i] + float64(c)
 		m.x1[i+1] = m.x1[i] + float64(float64(c)*x)
 		m.x2[i+1] = m.x2[i] + float64(float64(c)*x*x)

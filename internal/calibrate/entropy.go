@@ -56,6 +56,7 @@ func divergence(p, q []float64, levels int) float64 {
 		if i == n-1 {
 			c += tail
 		}
+		// 0·log 0 is 0.
 		if c == 0 {
 			continue
 		}

@@ -24,6 +24,7 @@ func (h *histogram) add(x []float32) {
 	if h.counts == nil {
 		h.counts = make([]int64, 2*half)
 	}
+	// Before counting, so that no value is beyond the last bin.
 	h.widen(float64(max(-lo, hi)))
 	inverse := float32(0)
 	if h.width > 0 {

@@ -97,6 +97,7 @@ func (s *statistics) add(a *ir.Array, counts bool) {
 	}
 	x := ir.View[float32](a)
 	if kernel.AbsMaxBits(x) >= math.Float32bits(float32(math.Inf(1))) {
+		// For good, even if other runs are finite: a range would not hold what the model computes.
 		s.invalid = pass.FloatNotFinite
 		return
 	}

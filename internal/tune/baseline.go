@@ -134,6 +134,7 @@ func (k *baseline) inputs(ctx context.Context, at int, in map[string]*ir.Array,
 // store caches new activations in c, and drops those of other layers than the current one that are not among the named
 // ones.
 func (k *baseline) store(c *activations, got map[string]*ir.Array, names []string) {
+	// Of the layer before only what this one needs stays.
 	if c.layer != k.layer {
 		c.layer = k.layer
 		for name, a := range c.values {

@@ -282,6 +282,8 @@ const (
 
 // samples is the number of sensitivity samples.
 func (t *tuner) samples(layers []*layer) int {
+	// Each run reads all weights and computes all values: their product with the number of variants is what is
+	// bounded.
 	weights, runs := int64(0), 0
 	for _, l := range layers {
 		weights += l.bytes
@@ -310,6 +312,7 @@ type companion struct {
 // collect adds the weights that candidate i changes in the whole model. Constants that its step adds, such as the bias
 // of a folded Add, follow the weight of their layer.
 func (f *finder) collect(ctx context.Context, t *tuner, i int, c Candidate) error {
+	// The calibration of a candidate: later steps, of single weights, may reuse its results.
 	step, err := c.Step(nil, First, t.calibrate)
 	if err != nil {
 		return err
@@ -319,6 +322,7 @@ func (f *finder) collect(ctx context.Context, t *tuner, i int, c Candidate) erro
 		return err
 	}
 	defer b.close()
+	// All models of the search are raised to it, so that they can share activations.
 	t.opset = max(t.opset, b.Model.Opset(""))
 	for _, row := range b.rows {
 		if row.Status != pass.Changed || row.Method != step.Method().Name {
@@ -357,6 +361,7 @@ func (f *finder) add(row pass.Row, i int) {
 		f.merge(with, l)
 		l = with
 	}
+	// Of weights with one payload the first row has its bytes.
 	if k := slices.IndexFunc(l.variants, func(v variant) bool { return v.candidate == i }); k >= 0 {
 		return // payload already counted
 	}

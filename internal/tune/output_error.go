@@ -25,6 +25,7 @@ func (t *tuner) spread(samples int) []int {
 	n := min(all, max(1, samples/size))
 	few := make([]int, n)
 	for i := range few {
+		// Evenly over all runs, the first one included.
 		few[i] = i * all / n
 	}
 	return few

@@ -57,6 +57,7 @@ func (s *screen) hardest() []int {
 		}
 	}
 	slices.SortStableFunc(runs, func(a, b int) int { return cmp.Compare(s.lost[b], s.lost[a]) })
+	// A trial that passes repeats these runs: few of them keep that cheap.
 	return runs[:min(len(runs), len(s.lost)/screenFraction)]
 }
 

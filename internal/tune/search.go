@@ -49,6 +49,7 @@ func (t *tuner) choose(ctx context.Context) ([]pass.Options, error) {
 
 // smallest finds the first of choices that holds the gates, by bisection: larger ones are assumed less sensitive.
 func (t *tuner) smallest(ctx context.Context, layers []*layer, choices []choice) error {
+	// Nine trials at most, as the front has up to 512 points.
 	for lo, hi := 0, len(choices); lo < hi; {
 		mid := (lo + hi) / 2
 		ok, err := t.try(ctx, layers, choices[mid], nth(mid, choices), math.MaxInt64)
@@ -76,6 +77,7 @@ func nth(i int, choices []choice) string {
 func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) error {
 	bytes, err := t.sizeOf(ctx, layers, choices[0])
 	for ; err == nil && bytes == math.MaxInt64 && len(choices) > 1; bytes, err = t.sizeOf(ctx, layers, choices[0]) {
+		// The smallest one that can be built is the one to compare with the target.
 		choices = choices[1:]
 	}
 	if err == nil && bytes > t.Bytes {
@@ -120,6 +122,7 @@ func (t *tuner) largest(ctx context.Context, layers []*layer, choices []choice) 
 // opset, count once.
 func (t *tuner) trySingleCandidates(ctx context.Context, layers []*layer) error {
 	for k, candidate := range t.Candidates {
+		// Layers that the candidate does not support stay as they are.
 		c := make(choice, len(layers))
 		for i, l := range layers {
 			c[i] = l.variantOf(k).candidate
@@ -277,6 +280,8 @@ type trialResult struct {
 // try evaluates a choice if its file is smaller than the given size, and reports whether it holds the gates. It records
 // the smallest that does.
 func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string, below int64) (held bool, err error) {
+	// The number is part of the name: trials of equal choices are made in the same order in each run, also after an
+	// interruption.
 	text, err := ir.Once(ctx, t.Journal, fmt.Sprintf("trial %d, %s", t.tries, what), ir.Mine(t.Journal, []int64{1})[0],
 		func() ([]byte, error) {
 			r, err := t.trial(ctx, layers, c, what, below)
@@ -359,6 +364,7 @@ func (t *tuner) trial(ctx context.Context, layers []*layer, c choice, what strin
 		trial.SQNR = w.Errors.SQNR
 	}
 	if a := r.Accuracy; a != nil && a.Before != nil {
+		// Rounded as in reports.
 		drop := math.Round((*a.Before-a.After)*1e9) / 1e9
 		trial.Drop = &drop
 	}

@@ -128,6 +128,7 @@ func (t *tuner) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if !t.set.Labelled() && slices.ContainsFunc(t.Gates, func(g report.Limit) bool { return g.Name == accuracyGate }) {
+		// At once, and not after minutes of search.
 		return errors.New("--max-accuracy-drop requires labels; name them with --labels")
 	}
 	s, err := t.session(ctx, t.source.Model)
@@ -182,6 +183,7 @@ func (t *tuner) activationBytes(ctx context.Context, s *engine.Interpreter) (mad
 			if a.Kind != ir.Dense {
 				return 0, 0, nil
 			}
+			// Planned without a run: sizes of all values follow from those of the inputs.
 			in[name] = a.Spec()
 		}
 		u, err := s.Usage(in)
@@ -225,6 +227,7 @@ type builtModel struct {
 // build runs steps on the source.
 func (t *tuner) build(ctx context.Context, steps []pass.Options) (_ *builtModel, err error) {
 	b := &builtModel{eval: ir.NewEval(t.Dir)}
+	// Opened anew for each model: steps rewrite the graph, and payloads are read from the file when they are needed.
 	if b.File, err = remote.OpenModel(ctx, t.Input); err != nil {
 		return nil, err
 	}

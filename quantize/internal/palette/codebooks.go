@@ -76,6 +76,7 @@ func (c *codebooks) read(v values, first int64) error {
 // at is the codebook of element i, and the first element after i that may have another one; elements after the last
 // have its codebook.
 func (c *codebooks) at(i int64) (*codebook, int64, error) {
+	// Padding has the codebook of the last element, so that it needs none of its own.
 	if i >= c.Elems {
 		book, _, err := c.at(c.Elems - 1)
 		return book, c.padded(), err
@@ -102,6 +103,7 @@ func (c *codebooks) trainPanel() error {
 	// As many groups as fit into memory, so that rows are read in long runs.
 	n := min(c.Groups-c.to, max(1, panelElems/max(1, rows*c.Inner)))
 	if c.Outer == 1 {
+		// Elements of earlier groups have been encoded: groups follow one another in the file.
 		c.all, c.from = c.all[:0], c.to
 	}
 	if end := min(c.Elems, (c.to+1)*c.Inner); c.Outer == 1 && end-c.to*c.Inner > limit {

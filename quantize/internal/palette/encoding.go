@@ -96,6 +96,7 @@ func (e *encoding) observe(ctx context.Context, f *pass.Floats) (observation, er
 			return o, err
 		}
 		bits = max(bits, kernel.AbsMaxBits(x))
+		// Ends with the first value that no entry is left for, in most weights after a few elements.
 		for j := 0; few && j < len(x); j++ {
 			if at, found := slices.BinarySearch(o.distinct, x[j]); !found {
 				o.distinct = slices.Insert(o.distinct, at, x[j])
@@ -129,6 +130,7 @@ func (e *encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) e
 	n := e.chunk()
 	w.piece, w.indices = w.newValues(min(n, e.wholeSteps(e.piece()))), make([]byte, n/e.entry())
 	if e.Block > 0 {
+		// Feedback needs scales, by which its shifts are bounded.
 		w.scales, w.feedback = make([]byte, n/e.Block), newBalancer(e, int64(len(w.piece.x))/e.Block)
 	}
 	// Padding is encoded like elements of value 0, so that bytes after the last element do not depend on memory.

@@ -48,6 +48,7 @@ func (t *trainer) intervals() int { return min(max(64*t.Entries, 1024), 4096) }
 // rounded are entries as float32. With scales the largest magnitude is 1, so that no product exceeds the largest
 // weight.
 func (t *trainer) rounded(entries []float64, pinned bool) *codebook {
+	// The entry nearest to 0 becomes 0, so that zeros are stored exactly.
 	if pinned {
 		at := 0
 		for i, e := range entries {

@@ -84,6 +84,7 @@ func (p *Plan) Floats(n *ir.Node) bool {
 // graph decides for g's nodes in topological order, subgraphs before the node that owns them. A cyclic graph
 // is unchanged.
 func (p *Plan) graph(g *ir.Graph) {
+	// Types flow from producers to consumers.
 	nodes, err := g.Order()
 	if err != nil {
 		return

@@ -159,6 +159,7 @@ func move(u ir.Use, v, w *ir.Value) {
 // removeIdleCasts removes Casts whose input has the output type already.
 func (p *Plan) removeIdleCasts(m *ir.Model) {
 	for n := range m.Nodes() {
+		// Casts of the source to the narrow type, whose input has it now.
 		if !n.Op.Is("Cast") || n.Int("to", 0) != int64(p.To) || !p.narrowed(n.Input(0)) || isGraphOutput(n.Outputs[0]) {
 			continue
 		}

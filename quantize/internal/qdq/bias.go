@@ -153,6 +153,7 @@ func quantizeBias(name string, x, scales []float32, activation float32) ([]int32
 	}
 	quantized := make([]int32, len(x))
 	for i := range x {
+		// One scale for each channel, or one for all.
 		s := scales[i%len(scales)]
 		q := math.RoundToEven(float64(x[i]) / float64(s))
 		if !(math.Abs(q) < math.MaxInt32/2) { // the rest of the range is for sums of products

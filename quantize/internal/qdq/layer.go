@@ -119,6 +119,7 @@ func biasOf(v *ir.Value, channels int64) *pass.Operand {
 // weightSpec is the scheme of weights: QLinearConv has no zero points per channel.
 func (s *Quantizer) weightSpec() spec.QuantSpec {
 	w := s.Spec
+	// Also the scale of a channel of zeros matters: it is that of the bias.
 	w.Symmetric, w.BiasScales = w.Symmetric || !w.PerTensor, true
 	return w
 }

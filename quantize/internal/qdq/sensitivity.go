@@ -38,6 +38,7 @@ func (s *Quantizer) sensitivityHolds(ctx context.Context, step *pass.Step, f *qu
 	if err != nil || db >= s.ActivationSQNR {
 		return err == nil, err
 	}
+	// One threshold higher, and another round: the worst values first, until the outputs are good enough.
 	s.minSQNR = sqnrThresholds[i+1]
 	return false, nil
 }

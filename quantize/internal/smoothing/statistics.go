@@ -31,6 +31,7 @@ func (s *statistics) add(a *ir.Array, n int64) {
 	if a.Kind != ir.Dense || a.DType != ir.Float || len(a.Shape) == 0 || a.Shape[len(a.Shape)-1] != n {
 		s.useless = fmt.Sprintf("is %s, and not floats of %d channels", a, n)
 	} else if !calibrate.Finite(ir.View[float32](a)) {
+		// For good: the extents of other runs would not hold for this one.
 		s.useless = "has NaN or infinities"
 	}
 	if s.useless != "" {

@@ -66,6 +66,7 @@ func tempered(mean []float64, power float64) []float64 {
 		f[i] = math.Pow(m, power)
 		low, high = min(low, f[i]), max(high, f[i])
 	}
+	// The product of both may overflow before its root is taken.
 	middle := math.Sqrt(low) * math.Sqrt(high)
 	for i := range f {
 		f[i] /= middle

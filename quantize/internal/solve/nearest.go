@@ -117,6 +117,7 @@ func (t *tile) span() {
 			t.scale[j], t.shift[j] = t.Spec.over(t.lo[j], t.hi[j])
 		}
 	}
+	// Before rounding: values have to be rounded with the scales that a reader multiplies by.
 	t.narrow()
 }
 

@@ -59,6 +59,8 @@ func (b *BlockLayout) RowMajor() bool { return b.ColumnMajor == b.Transposed }
 // without VNNI) ONNX Runtime converts int8 weights to uint8, and then requires zero points of per-channel and blockwise
 // weights.
 func (b *BlockLayout) HasZeroPoints() bool {
+	// MatMulNBits and unpacking nodes imply the middle level; DequantizeLinear implies 0, which unsigned values do
+	// not have in the middle.
 	return !b.Spec.Symmetric || !b.ForNBits && !b.BytePacked() && (b.Spec.Low >= 0 || b.Bits == 8)
 }
 
@@ -166,6 +168,7 @@ func (c *Blockwise) chunkCols() int64 {
 	case !b.ColumnMajor:
 		most = b.limit.panel() // rows are read in parts
 	}
+	// Whole tiles of the kernels, which process this many columns at once.
 	return min(b.Cols, max(kernel.BlockCols, most/max(1, b.Rows)/kernel.BlockCols*kernel.BlockCols))
 }
 
@@ -177,6 +180,8 @@ func (c *Blockwise) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) 
 	}
 	free := r.allocate()
 	defer free()
+	// Chunks are in the order of the stored tensors, so that scales and zero points are written with them: held until
+	// all values are, they would grow with the weight.
 	for row := int64(0); row < c.Layout.Rows; row += c.chunkRows() {
 		for col := int64(0); col < c.Layout.Cols; col += c.chunkCols() {
 			if err := r.quantizeChunk(row, min(c.chunkRows(), c.Layout.Rows-row), col,
@@ -239,6 +244,7 @@ func (r *blockQuantizer) quantizeChunk(row, rows, col, cols int64) error {
 	if err != nil {
 		return err
 	}
+	// As bits: those of magnitudes have their order, with infinities and NaN above all numbers.
 	peak := kernel.AbsMaxBits(w)
 	if reason := NotFinite(peak); !reason.None() {
 		return &pass.Unfit{Tensor: r.Weight.Name, Reason: reason}
@@ -314,6 +320,7 @@ func (r *blockQuantizer) read(row, rows, col, cols int64) ([]float32, error) {
 			return nil, err
 		}
 	}
+	// Rounders take rows, whose columns are independent.
 	kernel.Transpose(r.transposed[:len(x)], x, int(cols), int(rows))
 	return r.transposed[:len(x)], nil
 }

@@ -110,6 +110,7 @@ func (d *blockDequantizer) scaleStride() int64 {
 func (d *blockDequantizer) run(ctx context.Context, w *FloatWriter) error {
 	block := int64(d.Spec.Block)
 	wholeBlocks := func(n int64) int64 { return max(1, n/block) * block }
+	// In the order of the weight: lines one after the other, or a range of positions of all lines.
 	if !d.Transposed {
 		lines := max(1, d.panelElems/max(1, d.width))
 		if d.RowMajor() {
@@ -269,6 +270,7 @@ type packedLines struct {
 // read unpacks width values of each of some lines, one per byte.
 func (p *packedLines) read(to []byte, line, lines, at, width int64) error {
 	if width == p.stride {
+		// Whole lines are contiguous: several of them are read at a time.
 		some := max(1, ir.CopyBuffer/max(1, width))
 		for i := int64(0); i < lines; i += some {
 			if err := p.run(to[i*width:][:min(some, lines-i)*width], (line+i)*p.stride); err != nil {

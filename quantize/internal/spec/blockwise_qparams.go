@@ -53,6 +53,7 @@ func (r *blockQuantizer) writeQParams(c *solve.Quantized) error {
 	} else {
 		r.zeroPoint = resized(r.zeroPoint, n)
 	}
+	// In the orientation of the stored values.
 	across, down := int64(1), int64(c.N) // from column to column, from block to block
 	if !b.RowMajor() {
 		across, down = b.NumBlocks(), 1

@@ -222,6 +222,7 @@ func (c *gridCheck) fits(j int) string {
 	if zero := max(step/2, reach*c.tiny); peak > 0 && peak < zero {
 		c.zeroed++
 	}
+	// A zero point is rounded: the range is shifted by up to half a step at either end.
 	slack := step + reach*c.relative + c.least*max(1, c.steps)
 	least, most := peak, peak
 	if c.searched {
@@ -243,6 +244,7 @@ func (c *gridCheck) fits(j int) string {
 
 // end checks that ranges that are too wide are those of dead channels.
 func (c *gridCheck) end() string {
+	// Only now is the largest element of the weight known.
 	if c.dead > 0 && c.largest < c.dead*visible {
 		return fmt.Sprintf("elements of magnitudes up to %g have the scale of zeros, the largest one is %g", c.dead,
 			c.largest)

@@ -102,6 +102,7 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 		if err := k.finish(); err != nil {
 			return err
 		}
+		// Scales follow all values in the file; at 2 bytes a block they are held.
 		scales = append(scales, k.scales...)
 		return quantized.Write(k.quantized[:done])
 	}
@@ -129,6 +130,7 @@ func (b *Float4Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Wri
 	if err := finish(); err != nil {
 		return err
 	}
+	// At the end: dead blocks are compared with the largest magnitude of the weight.
 	if err := k.unfit(b.Weight.Name); err != nil {
 		return err
 	}

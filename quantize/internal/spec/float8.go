@@ -56,6 +56,7 @@ func (s *Float8Encoding) Recipe() *ir.Recipe {
 func (s *Float8Encoding) run(ctx context.Context, in []io.ReaderAt, out []io.Writer) error {
 	r := newSegmentBuffer(nil, in[0], s.Weight.DType, s.Layout, 2)
 	defer r.close()
+	// First, as a column's elements are spread over the weight.
 	scale, err := s.observe(ctx, r)
 	if err != nil {
 		return err

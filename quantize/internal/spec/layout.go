@@ -79,6 +79,7 @@ func LayoutOfAxes(shape []int64, axes []int) (ScaleLayout, []int64) {
 			if level++; level == batch {
 				last = i
 			}
+		// A fifth run of axes: scales have four, so that the outermost elements share them.
 		case !kept && level == batch: // elements of the batch share scales
 			for j := range scales[i+1 : last+1] {
 				scales[i+1+j] = 1

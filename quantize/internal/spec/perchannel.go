@@ -122,6 +122,7 @@ func (c *PerChannel) onePass(ctx context.Context, in io.ReaderAt, out io.Writer)
 		kernel.Quantize(dst, x, scale, zero, c.Spec.Levels())
 		return nil
 	})
+	// After all channels, as a dead one is compared with the largest magnitude of the weight.
 	return a, cmp.Or(err, m.unfit(c.Weight.Name))
 }
 

@@ -51,6 +51,7 @@ func (m *minMaxObserver) qparams(s QuantSpec, i int64, tensor string) (scale flo
 	if reason := NotFinite(m.bits[i]); !reason.None() {
 		return 0, 0, &pass.Unfit{Tensor: tensor, Reason: reason}
 	}
+	// Symmetric: the range of the largest magnitude on both sides.
 	hi := math.Float32frombits(m.bits[i])
 	lo := -hi
 	if m.lo != nil {

@@ -84,6 +84,7 @@ func (s QuantSpec) QParams(lo, hi float32) (scale float32, zero int32, ok bool) 
 	c := s.Levels()
 	lo, hi = min(lo, 0), max(hi, 0)
 	scale = (hi - lo) / float32(c.Hi-c.Lo)
+	// Before the division by it, which would be infinite or NaN.
 	if !IsNormal(scale) {
 		return scale, 0, false
 	}

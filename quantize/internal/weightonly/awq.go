@@ -94,6 +94,7 @@ func (o *BlockOptions) activations(ctx context.Context, s *pass.Step,
 			seen[name] = nil
 			return nil
 		}
+		// Some rows of each sample, spread over it, until there are enough.
 		rows := len(x) / k
 		for i := range min(rows, awqEach, awqRows-len(seen[name])/k) {
 			at := i * rows / min(rows, awqEach) * k

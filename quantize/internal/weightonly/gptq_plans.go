@@ -61,6 +61,7 @@ func (p *plan) matrix() (*matrix, pass.Reason) {
 	switch b := p.encoding.(*spec.Blockwise).Layout; {
 	case product == nil:
 		return nil, pass.Reason{Code: pass.GPTQLayout, Detail: "not the matrix of one product"}
+	// Lookups read rows, whose errors no product's inputs describe.
 	case table:
 		return nil, pass.Reason{Code: pass.GPTQLayout, Detail: "layout of lookups"}
 	default:

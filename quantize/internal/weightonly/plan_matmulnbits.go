@@ -43,6 +43,7 @@ func (w *Quantizer) chooseBits(v *ir.Value, us []*weights.Use) *plan {
 	}
 	tied := lookups > 0 && lookups < len(us)
 	s := us[0].Consumer
+	// Tables without a product have lookups of their own form.
 	if lookups == len(us) || !w.Blocks.usesNBits() && !w.prefersNBits(s) && !(tied && w.tiedNBits(v)) ||
 		!weights.SameScope(v, p.Consumers) {
 		return nil

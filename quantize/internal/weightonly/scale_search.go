@@ -93,6 +93,8 @@ func (o *BlockOptions) gain(ctx context.Context, s *pass.Step, plans []*plan) (_
 		return 0, err
 	}
 	c.source.Observe(&c.inner)
+	// Both with the rounding that would be stored: no statistic of weights or graph predicted which one has the
+	// better outputs.
 	if c.mse, err = c.restored(ctx, plans, solve.MSE); err != nil {
 		return 0, err
 	}
@@ -168,6 +170,7 @@ func (c *scaleComparison) gain(ctx context.Context, r dataset.Random) (float64, 
 		if err != nil {
 			return 0, err
 		}
+		// Planned before the run: a model that computes too much is not run at all.
 		n, err := c.computed(b.Inputs)
 		if err != nil {
 			return 0, err

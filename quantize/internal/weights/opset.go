@@ -15,6 +15,7 @@ func OpsetBelow(m *ir.Model, v int64) bool {
 		return true
 	}
 	for _, f := range m.Functions {
+		// Functions have opsets of their own; 0 is one without operators of ONNX.
 		if o := f.Body.Opset(""); o > 0 && o < v {
 			return true
 		}
