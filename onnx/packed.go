@@ -17,17 +17,9 @@ func unpacked(r *source) (*source, *folder, error) {
 		return nil, nil, err
 	}
 	model := a.Member(0)
-	return &source{
-			ReaderAt: model,
-			Closer:   r.Closer,
-			path:     r.path,
-			size:     model.Size(),
-			member:   a.Index.Files[0].Name,
-		}, &folder{
-			path:   a.Index.Files[0].Name,
-			inside: a.Index.Files[0].Name,
-			fsys:   a,
-		}, nil
+	name := a.Index.Files[0].Name
+	main := &source{ReaderAt: model, Closer: r.Closer, path: r.path, size: model.Size(), member: name}
+	return main, &folder{path: name, inside: name, fsys: a}, nil
 }
 
 // Packed reports whether the model was opened from a packed file (.mcz). Its parts are those of the model in it, and it

@@ -34,11 +34,8 @@ func newDocument(title string) document {
 	style := colors + pageStyle
 	return document{
 		Title: title, Style: template.CSS(style), Script: template.JS(pageScript),
-		Policy: "default-src 'none'; style-src " + hashSource(
-			style,
-		) + "; script-src " + hashSource(
-			pageScript,
-		) + "; img-src data:; base-uri 'none'; form-action 'none'",
+		Policy: "default-src 'none'; style-src " + hashSource(style) + "; script-src " + hashSource(pageScript) +
+			"; img-src data:; base-uri 'none'; form-action 'none'",
 	}
 }
 

@@ -123,9 +123,8 @@ func reportDocument(r *Report) (descriptor, error) {
 		return descriptor{}, err
 	}
 	return descriptor{
-		Name: Stem(
-			main(r.Result),
-		) + JSONSuffix, MediaType: "application/json", Digest: sha256Set(hex.EncodeToString(h.Sum(nil))),
+		Name: Stem(main(r.Result)) + JSONSuffix, MediaType: "application/json",
+		Digest:      sha256Set(hex.EncodeToString(h.Sum(nil))),
 		Annotations: map[string]string{"digest": r.Digest, "verdict": r.Verdict.Text()},
 	}, nil
 }

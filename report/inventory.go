@@ -33,11 +33,8 @@ func newIndex(ctx context.Context, m *ir.Model) (*index, error) {
 		n += len(g.Consts())
 	}
 	x := &index{
-		consts: make(
-			map[place]*ir.Tensor,
-			n,
-		), scoped: make(map[scoped]*ir.Tensor, n), loaded: make(map[*ir.Tensor]*folding, n),
-		ordinal: map[*ir.Graph]int{},
+		consts: make(map[place]*ir.Tensor, n), scoped: make(map[scoped]*ir.Tensor, n),
+		loaded: make(map[*ir.Tensor]*folding, n), ordinal: map[*ir.Graph]int{},
 	}
 	all := newConstants(m)
 	for g := range m.Graphs() {

@@ -26,25 +26,15 @@ func tiles(r *Report) []tile {
 			tile{
 				Name: "Sparsity",
 				Big:  percent(s.Prunable.After),
-				Small: "of the weights of layers are zero, " + percent(
-					s.Prunable.Before,
-				) + " before; " + percent(
-					s.All.After,
-				) + " of all weights",
+				Small: "of the weights of layers are zero, " + percent(s.Prunable.Before) + " before; " +
+					percent(s.All.After) + " of all weights",
 				Bar: fmt.Sprintf("%.2f", 100*s.Prunable.After),
 			},
 		)
 	}
 	ts = append(ts, verificationTiles(r)...)
-	held := size(
-		t.RuntimeBytes.Before,
-	) + " → " + size(
-		t.RuntimeBytes.After,
-	) + " in " + t.Runtime + ", at its peak " + size(
-		t.RuntimePeak.Before,
-	) + " → " + size(
-		t.RuntimePeak.After,
-	)
+	held := size(t.RuntimeBytes.Before) + " → " + size(t.RuntimeBytes.After) + " in " + t.Runtime +
+		", at its peak " + size(t.RuntimePeak.Before) + " → " + size(t.RuntimePeak.After)
 	if note := r.MemoryNote(); note != "" {
 		held += ", " + visible(note)
 	}

@@ -75,13 +75,8 @@ func (r *Report) trainings() ([]trained, error) {
 
 // trainingText summarizes a training in a sentence or two.
 func trainingText(t pass.Training) string {
-	s := fmt.Sprintf(
-		"%s steps on %s samples",
-		count(int64(t.Steps)),
-		count(int64(t.Samples)),
-	) + trainedOutputs(
-		t.Outputs,
-	)
+	s := fmt.Sprintf("%s steps on %s samples", count(int64(t.Steps)), count(int64(t.Samples))) +
+		trainedOutputs(t.Outputs)
 	if n := len(t.Loss); n > 0 {
 		s += fmt.Sprintf("; training loss %.4g → %.4g", t.Loss[0].Y, t.Loss[n-1].Y)
 	}

@@ -209,11 +209,8 @@ func (b *branch) longest() int64 {
 
 // scale sets the lengths of the bars below b.
 func (b *branch) scale(most int64) {
-	b.Before, b.After = number(
-		100*float64(b.Bytes.Before)/float64(most),
-	), number(
-		100*float64(b.Bytes.After)/float64(most),
-	)
+	b.Before = number(100 * float64(b.Bytes.Before) / float64(most))
+	b.After = number(100 * float64(b.Bytes.After) / float64(most))
 	for _, c := range b.Children {
 		c.scale(most)
 	}

@@ -78,13 +78,8 @@ func (j *Journal) record(ctx context.Context, size int64) error {
 	if err := ir.ReadFull(j.file, fixed, j.end); err != nil {
 		return err
 	}
-	sum, name, parts := binary.LittleEndian.Uint32(
-		fixed,
-	), int64(
-		binary.LittleEndian.Uint32(fixed[4:]),
-	), int64(
-		binary.LittleEndian.Uint32(fixed[8:]),
-	)
+	sum := binary.LittleEndian.Uint32(fixed)
+	name, parts := int64(binary.LittleEndian.Uint32(fixed[4:])), int64(binary.LittleEndian.Uint32(fixed[8:]))
 	at := j.end + fixedHeader
 	// The lengths are not protected before the checksum is computed, for which all bytes have to be read: they are
 	// compared with the file first, so that random ones allocate nothing.

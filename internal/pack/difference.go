@@ -90,27 +90,15 @@ func toElement(d, b, mask, sign uint64) uint64 {
 // differencesFrom4 and restoreFrom4 are those of the halves of bytes.
 func differencesFrom4(dst, src, base []byte) {
 	for i, b := range base {
-		dst[i] = byte(
-			fromBase(uint64(src[i]&15), uint64(b&15), 15, 8) | fromBase(uint64(src[i]>>4), uint64(b>>4), 15, 8)<<4,
-		)
+		low, high := fromBase(uint64(src[i]&15), uint64(b&15), 15, 8), fromBase(uint64(src[i]>>4), uint64(b>>4), 15, 8)
+		dst[i] = byte(low | high<<4)
 	}
 }
 
 func restoreFrom4(b, base []byte) {
 	for i, from := range base {
-		b[i] = byte(
-			toElement(
-				uint64(b[i]&15),
-				uint64(from&15),
-				15,
-				8,
-			)&15 | toElement(
-				uint64(b[i]>>4),
-				uint64(from>>4),
-				15,
-				8,
-			)<<4,
-		)
+		low, high := toElement(uint64(b[i]&15), uint64(from&15), 15, 8), toElement(uint64(b[i]>>4), uint64(from>>4), 15, 8)
+		b[i] = byte(low&15 | high<<4)
 	}
 }
 

@@ -338,10 +338,8 @@ type attentionLayout struct {
 
 func (r *rule) groupQueryAttention() bool {
 	return r.heads(attentionLayout{
-		heads: r.n.Int(
-			"num_heads",
-			0,
-		), keyHeads: r.n.Int("kv_num_heads", 0), caches: []int{3, 4}, scores: []int{10}, sinks: []int{11}, most: 12,
+		heads: r.n.Int("num_heads", 0), keyHeads: r.n.Int("kv_num_heads", 0),
+		caches: []int{3, 4}, scores: []int{10}, sinks: []int{11}, most: 12,
 	})
 }
 

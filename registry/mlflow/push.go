@@ -188,9 +188,8 @@ func (p *pusher) log(ctx context.Context) error {
 // made, again after each failed attempt: a request that makes something is repeated only if the server has not made it.
 func (p *pusher) begin(ctx context.Context, experiment string) error {
 	same := fields{
-		"experiment_ids": []string{
-			experiment,
-		}, "filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest), "max_results": 1,
+		"experiment_ids": []string{experiment}, "max_results": 1,
+		"filter": fmt.Sprintf("tags.`%s` = '%s'", tagDigest, p.digest),
 	}
 	found := false
 	find := func(ctx context.Context) error {
