@@ -23,9 +23,9 @@ const CopyBuffer = 1 << 20
 type Eval struct {
 	dir string
 
-	mu    sync.Mutex
-	made  map[*Recipe]*result
-	files []*os.File
+	mu      sync.Mutex
+	results map[*Recipe]*result
+	files   []*os.File
 }
 
 type result struct {
@@ -37,7 +37,7 @@ type result struct {
 // NewEval returns an Eval that spools into dir, or into the system's temporary
 // folder where dir is empty. The caller closes it.
 func NewEval(dir string) *Eval {
-	return &Eval{dir: dir, made: map[*Recipe]*result{}}
+	return &Eval{dir: dir, results: map[*Recipe]*result{}}
 }
 
 // Open returns t's payload. It costs nothing for a payload in a file or in memory
@@ -103,7 +103,7 @@ func (e *Eval) checked(ctx context.Context, r *Recipe, out []io.Writer, depth in
 		counted[i] = &counter{w: out[i]}
 		ws[i] = counted[i]
 	}
-	if err := e.run(ctx, r, ws, depth); err != nil {
+	if err := e.runRecipe(ctx, r, ws, depth); err != nil {
 		return fmt.Errorf("%s: tensor %q: %w", r.Name, r.Out[0].Name, err)
 	}
 	for i, s := range r.Out {
@@ -114,7 +114,7 @@ func (e *Eval) checked(ctx context.Context, r *Recipe, out []io.Writer, depth in
 	return nil
 }
 
-func (e *Eval) run(ctx context.Context, r *Recipe, out []io.Writer, depth int) (err error) {
+func (e *Eval) runRecipe(ctx context.Context, r *Recipe, out []io.Writer, depth int) (err error) {
 	defer Guard(&err)
 	if r.View != nil {
 		v, err := e.view(ctx, r, depth)
@@ -175,7 +175,7 @@ func (e *Eval) Close() error {
 		}
 	}
 	e.files = nil
-	clear(e.made)
+	clear(e.results)
 	return errors.Join(errs...)
 }
 
@@ -214,10 +214,10 @@ func (e *Eval) view(ctx context.Context, r *Recipe, depth int) (io.ReaderAt, err
 
 func (e *Eval) output(ctx context.Context, o Output, depth int) (io.ReaderAt, error) {
 	e.mu.Lock()
-	res := e.made[o.Of]
+	res := e.results[o.Of]
 	if res == nil {
 		res = &result{}
-		e.made[o.Of] = res
+		e.results[o.Of] = res
 	}
 	e.mu.Unlock()
 	// Out of the lock: other recipes run at the same time, and a recipe opens the results of others.

@@ -159,7 +159,7 @@ func TestViews(t *testing.T) {
 	if err := e.Run(context.Background(), r, []io.Writer{&w}); err != nil || !bytes.Equal(w.Bytes(), []byte{2, 3}) {
 		t.Errorf("ran to %v, %v", w.Bytes(), err)
 	}
-	if len(e.made) != 0 {
+	if len(e.results) != 0 {
 		t.Error("a view was kept")
 	}
 }

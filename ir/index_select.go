@@ -77,7 +77,7 @@ func move(dst, src []byte) {
 
 // piece reads bytes that are contiguous in the source.
 func (p *indexSelect) piece(w *readAhead, b []byte, at int64) (n int64, err error) {
-	src, n := p.run(at, int64(len(b)))
+	src, n := p.contiguous(at, int64(len(b)))
 	if src < 0 {
 		clear(b[:n])
 		return n, nil
@@ -85,8 +85,9 @@ func (p *indexSelect) piece(w *readAhead, b []byte, at int64) (n int64, err erro
 	return n, w.read(b[:n], src)
 }
 
-// run is the offset in the source of the bytes from at on, and how many of them, up to limit, are contiguous there.
-func (p *indexSelect) run(at, limit int64) (src, n int64) {
+// contiguous is the offset in the source of the bytes from at on, and how many of them, up to limit, are contiguous
+// there.
+func (p *indexSelect) contiguous(at, limit int64) (src, n int64) {
 	count := int64(len(p.indices))
 	outer, i, within := at/p.entry/count, at/p.entry%count, at%p.entry
 	index, n := p.indices[i], p.entry-within

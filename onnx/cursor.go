@@ -83,8 +83,8 @@ func (c *cursor) interrupted() error {
 	return c.ctxErr()
 }
 
-// at returns the bytes from off on, at least n of them unless the file ends.
-func (c *cursor) at(off int64, n int) ([]byte, error) {
+// peek returns the bytes from off on, at least n of them unless the file ends.
+func (c *cursor) peek(off int64, n int) ([]byte, error) {
 	if off >= c.start && off+int64(n) <= c.start+int64(len(c.buf)) {
 		return c.buf[off-c.start:], nil
 	}
@@ -125,7 +125,7 @@ func (c *cursor) bytes(off, end int64) ([]byte, error) {
 
 // within returns [off, end), which is not longer than a window, until the next call.
 func (c *cursor) within(off, end int64) ([]byte, error) {
-	b, err := c.at(off, int(end-off))
+	b, err := c.peek(off, int(end-off))
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (c *cursor) eachOf(pieces []field, do func(field) error) error {
 // field reads the tag at off and finds the value's extent.
 func (c *cursor) field(off, end int64) (field, error) {
 	const head = 2 * 10 // a tag and a length or number
-	b, err := c.at(off, int(min(head, end-off)))
+	b, err := c.peek(off, int(min(head, end-off)))
 	if err != nil {
 		return field{}, err
 	}
@@ -260,7 +260,7 @@ func (c *cursor) group(f field, end int64) (field, error) {
 	off := f.off
 	// Fields of the group may be groups themselves, of which each has its own end tag.
 	for off < end {
-		b, err := c.at(off, int(min(10, end-off)))
+		b, err := c.peek(off, int(min(10, end-off)))
 		if err != nil {
 			return f, err
 		}

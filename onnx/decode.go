@@ -40,7 +40,7 @@ func (d *decoder) decode() (*ir.Model, error) {
 		case modelTraining:
 			return d.training(x, f)
 		}
-		return d.add(&x.rest, f)
+		return d.addField(&x.rest, f)
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (d *decoder) training(x *modelExtra, f field) error {
 			algorithm = append(algorithm, f)
 			return nil
 		}
-		return d.add(&t.rest, f)
+		return d.addField(&t.rest, f)
 	})
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (d *decoder) opset(f field) (ir.Opset, error) {
 			o.Version = int64(f.v)
 			return d.want(f, protowire.VarintType)
 		}
-		return d.add(&x, f)
+		return d.addField(&x, f)
 	})
 	o.Extra = x
 	return o, err
@@ -139,7 +139,7 @@ func (d *decoder) entry(f field) (ir.Entry, error) {
 		case entryValue:
 			return d.text(&e.Value, &x, f)
 		}
-		return d.add(&x, f)
+		return d.addField(&x, f)
 	})
 	e.Extra = x
 	return e, err
@@ -181,7 +181,7 @@ func (d *decoder) function(m *ir.Model, f field) error {
 		case functionDoc, functionMeta:
 			return d.addDoc(&fx.rest, f)
 		}
-		return d.add(&fx.rest, f)
+		return d.addField(&fx.rest, f)
 	})
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (d *decoder) functionDefault(fx *functionExtra, f field) error {
 		if err != nil {
 			return err
 		}
-		sub.hang(g)
+		sub.attach(g)
 	}
 	fx.defaults = append(fx.defaults, p.node.Attrs...)
 	return nil

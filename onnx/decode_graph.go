@@ -110,7 +110,7 @@ func (d *decoder) graphField(g *protoGraph, f field) error {
 	case graphDoc, graphMeta:
 		return d.addDoc(&g.rest, f)
 	}
-	return d.add(&g.rest, f)
+	return d.addField(&g.rest, f)
 }
 
 func (d *decoder) sparseInitializer(g *protoGraph, f field) error {
@@ -120,7 +120,7 @@ func (d *decoder) sparseInitializer(g *protoGraph, f field) error {
 	}
 	s := protoSparse{tensor: t}
 	g.sparse = append(g.sparse, s)
-	return d.add(&g.sparse[len(g.sparse)-1].raw, f)
+	return d.addField(&g.sparse[len(g.sparse)-1].raw, f)
 }
 
 func (d *decoder) info(to *[]protoInfo, f field) error {
@@ -149,7 +149,7 @@ func (d *decoder) info(to *[]protoInfo, f field) error {
 			return err
 		}
 	}
-	if err := d.add(&i.raw, f); err != nil {
+	if err := d.addField(&i.raw, f); err != nil {
 		return err
 	}
 	*to = append(*to, i)
@@ -164,7 +164,7 @@ func (c *cursor) bare(i *protoInfo, f field) error {
 		if f.num == infoDoc || f.num == infoMeta {
 			return nil
 		}
-		return c.add(&i.bare, f)
+		return c.addField(&i.bare, f)
 	})
 }
 

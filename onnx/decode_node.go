@@ -27,8 +27,8 @@ type protoSub struct {
 	listed bool // one of the attribute's graphs, not its only graph
 }
 
-// hang makes g the graph that the attribute holds at this place.
-func (s protoSub) hang(g *ir.Graph) {
+// attach makes g the graph that the attribute holds at this place.
+func (s protoSub) attach(g *ir.Graph) {
 	if s.listed {
 		s.attr.Graphs = append(s.attr.Graphs, g)
 		return
@@ -61,7 +61,7 @@ func (d *decoder) node(g *protoGraph, f field) error {
 		case nodeDoc:
 			return d.addDoc(&x, f)
 		}
-		return d.add(&x, f)
+		return d.addField(&x, f)
 	})
 	p.node.Extra = x
 	g.nodes = append(g.nodes, p)
@@ -110,7 +110,7 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, 
 		return d.text(&a.Name, x, f)
 	case attrType:
 		if f.v == 0 || f.v > 0xff {
-			return d.add(x, f) // explicitly undefined, or newer than this program
+			return d.addField(x, f) // explicitly undefined, or newer than this program
 		}
 		a.Type = ir.AttrType(f.v)
 		return nil
@@ -146,7 +146,7 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, 
 	if err != nil {
 		return err
 	}
-	return d.add(x, f)
+	return d.addField(x, f)
 }
 
 // scalar decodes numbers and strings, alone and in lists. The field rides along too.

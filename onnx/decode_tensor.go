@@ -89,7 +89,7 @@ func (d *decoder) tensorField(t *ir.Tensor, o *tensorOrigin, p *payload, f field
 		p.raw = f
 		return d.want(f, protowire.BytesType)
 	case tensorFloats, tensorInt32s, tensorInt64s, tensorDoubles, tensorUint64s, tensorStrings:
-		p.add(d.src, f)
+		p.addTyped(d.src, f)
 		return nil
 	case tensorExternal:
 		return d.externalEntry(o, p, f)
@@ -101,11 +101,11 @@ func (d *decoder) tensorField(t *ir.Tensor, o *tensorOrigin, p *payload, f field
 			return nil
 		}
 	}
-	return d.add(&o.rest, f)
+	return d.addField(&o.rest, f)
 }
 
-// add notes a typed field; one that follows another directly extends it.
-func (p *payload) add(src *source, f field) {
+// addTyped notes a typed field; one that follows another directly extends it.
+func (p *payload) addTyped(src *source, f field) {
 	cs := p.typed[f.num]
 	if k := len(cs); k > 0 && cs[k-1].off+cs[k-1].n == f.at {
 		cs[k-1].n += f.end - f.at
@@ -138,7 +138,7 @@ func (d *decoder) externalEntry(o *tensorOrigin, p *payload, f field) error {
 		return d.fail(f.at, err.Error())
 	}
 	if key != "location" && key != "offset" && key != "length" {
-		return d.add(&o.entries, f)
+		return d.addField(&o.entries, f)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (d *decoder) payload(t *ir.Tensor, o *tensorOrigin, p *payload, off int64) 
 	case p.raw.num != 0 && p.raw.len() == 0 && len(p.typed) > 0:
 		// Present and empty: written back, but no payload.
 		o.form, o.typed = formTyped, p.typed[field]
-		return errors.Join(d.add(&o.rest, p.raw), d.typed(t, o.typed, field))
+		return errors.Join(d.addField(&o.rest, p.raw), d.typed(t, o.typed, field))
 	case p.raw.num != 0 && len(p.typed) > 0:
 		return d.fail(off, "the payload is given twice, as raw_data and in a typed field")
 	case p.raw.num != 0:

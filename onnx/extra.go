@@ -15,8 +15,8 @@ const keepInMemory = 4 << 10
 // An extra is the fields of a message that the ir does not represent, tags included.
 type extra []chunk
 
-// add appends the field f as it is in the file.
-func (c *cursor) add(x *extra, f field) error { return c.addChunk(x, f, false) }
+// addField appends the field f as it is in the file.
+func (c *cursor) addField(x *extra, f field) error { return c.addChunk(x, f, false) }
 
 // addDoc is add of a doc_string or an entry of metadata_props below the model.
 func (c *cursor) addDoc(x *extra, f field) error {
@@ -47,7 +47,7 @@ func (c *cursor) addChunk(x *extra, f field, doc bool) error {
 // presence would be lost otherwise.
 func (c *cursor) text(s *string, x *extra, f field) error {
 	if f.len() == 0 {
-		return c.add(x, f)
+		return c.addField(x, f)
 	}
 	var err error
 	*s, err = c.string(f)

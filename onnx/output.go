@@ -18,12 +18,12 @@ import (
 // An output is a file under a temporary name.
 type output struct {
 	*atomicfile.File
-	size  int64
-	unit  string // of a journal, which has the file; empty without one
-	state state
-	known []*io.SectionReader // the result of the unit, if another run or process wrote the file
-	begun string              // the path at which a journal keeps a file that is not complete, and
-	kept  string              // the one at which it keeps it then; empty without one
+	size   int64
+	unit   string // of a journal, which has the file; empty without one
+	state  state
+	result []*io.SectionReader // the result of the unit, if another run or process wrote the file
+	begun  string              // the path at which a journal keeps a file that is not complete, and
+	kept   string              // the one at which it keeps it then; empty without one
 
 	inline []gap // in the model file, for payloads that are computed with those of a data file
 
@@ -49,9 +49,9 @@ const flushAhead = 128 << 20
 type state int
 
 const (
-	here      state = iota // this process
-	written                // another one, or an interrupted run
-	elsewhere              // another process, later: the file has zeros
+	stateHere      state = iota // this process
+	stateWritten                // another one, or an interrupted run
+	stateElsewhere              // another process, later: the file has zeros
 )
 
 // create creates the files of p for the name path, and the data files before the model: that never refers to data that
@@ -65,7 +65,7 @@ func (w *writer) create(ctx context.Context, set *atomicfile.Set, p *Plan, path 
 			f.unit = fmt.Sprintf("%s.%d", w.layout, i)
 		}
 		if i > 0 && !mine[i-1] {
-			f.state = elsewhere
+			f.state = stateElsewhere
 		}
 		files = slices.Insert(files, 0, f)
 		if err := f.open(ctx, set, paths[i], w.o); err != nil {
@@ -85,13 +85,13 @@ func (o *output) open(ctx context.Context, set *atomicfile.Set, path string, s S
 		// again.
 		st, err := os.Stat(o.kept)
 		if parts, ok := s.Journal.Result(o.unit); ok && err == nil && st.Size() == o.size {
-			o.known, o.state = parts, written
+			o.result, o.state = parts, stateWritten
 		}
 	}
 	switch {
-	case o.state == written:
+	case o.state == stateWritten:
 		o.File, err = set.CreateKept(path, o.kept)
-	case o.kept == "" || o.state == elsewhere:
+	case o.kept == "" || o.state == stateElsewhere:
 		o.File, err = set.Create(path)
 	default:
 		if o.begun, err = s.Journal.File(ctx, o.unit+".begun"); err == nil {
@@ -101,15 +101,15 @@ func (o *output) open(ctx context.Context, set *atomicfile.Set, path string, s S
 	if err != nil {
 		return err
 	}
-	if o.state == written {
-		return o.Fail(o.take(ctx, o.kept))
+	if o.state == stateWritten {
+		return o.Fail(o.copyFrom(ctx, o.kept))
 	}
 	// Fails at once when the file system has a smaller limit on files; the blocks
 	// themselves are taken as they are written.
 	if err := o.Fail(o.Truncate(o.size)); err != nil {
 		return err
 	}
-	if s.Digest && o.state == here {
+	if s.Digest && o.state == stateHere {
 		o.follow = follow(o.File.File, o.size)
 	}
 	return nil
@@ -120,7 +120,7 @@ func (o *output) writeInline() error {
 	at := int64(0)
 	for _, g := range o.inline {
 		b := make([]byte, g.part.n)
-		if err := ir.ReadFull(o.known[1], b, at); err != nil {
+		if err := ir.ReadFull(o.result[1], b, at); err != nil {
 			return err
 		}
 		if err := g.file.writeAt(b, g.off); err != nil {
@@ -144,8 +144,8 @@ func (o *output) readInline() ([]byte, error) {
 	return all, nil
 }
 
-// take copies the content of a file that is written, unless o is that file.
-func (o *output) take(ctx context.Context, path string) (err error) {
+// copyFrom copies the content of a file that is written, unless o is that file.
+func (o *output) copyFrom(ctx context.Context, path string) (err error) {
 	st, err := o.Stat()
 	if err != nil || st.Size() == o.size {
 		return err

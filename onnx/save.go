@@ -288,7 +288,7 @@ func (s *Staged) write(ctx context.Context, p *Plan) (err error) {
 		case q.late != nil:
 			s.late = append(s.late, g)
 		default:
-			w.add(g)
+			w.addGap(g)
 		}
 		pos += q.n
 	}
@@ -297,13 +297,13 @@ func (s *Staged) write(ctx context.Context, p *Plan) (err error) {
 		for _, q := range d.parts {
 			files[i+1].wrote(end, q.off-end) // the hole that aligns q, zeros already
 			end = q.off + q.tensor.Bytes()
-			w.add(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[i+1], off: q.off})
+			w.addGap(gap{part: part{tensor: q.tensor, n: q.tensor.Bytes()}, file: files[i+1], off: q.off})
 		}
 	}
 	if s.missing, err = w.divided(files); err != nil {
 		return err
 	}
-	if err := w.run(ctx); err != nil {
+	if err := w.runJobs(ctx); err != nil {
 		return err
 	}
 	// The rest is flushed in the background while the caller measures the result.
@@ -320,7 +320,7 @@ func (s *Staged) Seal(ctx context.Context) ([]Written, error) {
 	var ws []Written
 	// Data files before the model file, in which the digest of the source, a late value, is written last.
 	for _, f := range s.files[1:] {
-		if f.state == elsewhere {
+		if f.state == stateElsewhere {
 			continue
 		}
 		written, err := s.w.seal(ctx, f, true)

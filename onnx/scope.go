@@ -9,12 +9,12 @@ import (
 // A scope resolves names to values while a graph is built. Names produced twice are
 // real: a use means the last definition before it, or else the first one after it.
 type scope struct {
-	g     *ir.Graph
-	outer *scope
-	first map[string]*ir.Value // first definition anywhere in the graph
-	now   map[string]*ir.Value // of inputs and of ambiguous names, as of the node being read
-	loose map[string]*ir.Value // read but made by nothing
-	ahead bool                 // something is read before it is made
+	g          *ir.Graph
+	outer      *scope
+	first      map[string]*ir.Value // first definition anywhere in the graph
+	now        map[string]*ir.Value // of inputs and of ambiguous names, as of the node being read
+	unproduced map[string]*ir.Value // read but made by nothing
+	ahead      bool                 // something is read before it is made
 }
 
 // define adds a definition of name; a second one marks both as ambiguous.
@@ -53,10 +53,10 @@ func (s *scope) resolve(name string) *ir.Value {
 		t.ahead = true
 		return v
 	}
-	if s.loose[name] == nil {
-		s.loose[name] = s.g.AddValue(name)
+	if s.unproduced[name] == nil {
+		s.unproduced[name] = s.g.AddValue(name)
 	}
-	return s.loose[name]
+	return s.unproduced[name]
 }
 
 // build links g's names into into: inputs and constants first, then what nodes
@@ -65,11 +65,11 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 	x := &graphExtra{inputs: map[string]info{}, outputs: map[string]info{}, rest: g.rest}
 	into.Extra = x
 	s := &scope{
-		g:     into,
-		outer: outer,
-		first: make(map[string]*ir.Value, g.definitions()),
-		now:   map[string]*ir.Value{},
-		loose: map[string]*ir.Value{},
+		g:          into,
+		outer:      outer,
+		first:      make(map[string]*ir.Value, g.definitions()),
+		now:        map[string]*ir.Value{},
+		unproduced: map[string]*ir.Value{},
 	}
 	if err := d.buildInputs(s, g, x, at); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphEx
 		if err := d.graph(h, sub.pieces, s); err != nil {
 			return err
 		}
-		sub.hang(h)
+		sub.attach(h)
 	}
 	n.SetOutputs(outs...) // its subgraphs cannot read them
 	s.advance(outs)

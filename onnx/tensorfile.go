@@ -113,10 +113,10 @@ func (d *valueDecoder) valueOf(f field, kind ValueKind) (*ir.Array, error) {
 	}
 	switch kind {
 	case SequenceValue:
-		items, err := d.held(f)
+		items, err := d.values(f)
 		return &ir.Array{Kind: ir.Sequence, Items: items}, err
 	case OptionalValue:
-		items, err := d.held(f)
+		items, err := d.values(f)
 		if err == nil && len(items) > 1 {
 			err = d.fail(f.off, fmt.Sprintf("an optional holds %d values", len(items)))
 		}
@@ -130,8 +130,8 @@ func (d *valueDecoder) valueOf(f field, kind ValueKind) (*ir.Array, error) {
 	return d.array(f)
 }
 
-// held are the values that a SequenceProto or OptionalProto holds.
-func (d *valueDecoder) held(f field) ([]*ir.Array, error) {
+// values are the values that a SequenceProto or OptionalProto holds.
+func (d *valueDecoder) values(f field) ([]*ir.Array, error) {
 	kinds := map[num]ValueKind{
 		holdsTensor:   TensorValue,
 		holdsSequence: SequenceValue,
@@ -166,7 +166,7 @@ func (d *valueDecoder) mapValue(f field) (*ir.Array, error) {
 		case mapTextKeys:
 			return d.names(&text, f)
 		case mapValues:
-			values, err = d.held(f)
+			values, err = d.values(f)
 		}
 		return err
 	})

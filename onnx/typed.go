@@ -107,7 +107,7 @@ func (c *cursor) packed(ctx context.Context, f field, w *itemWriter) error {
 		return ir.Copy(ctx, w, io.NewSectionReader(c.src, f.off, f.len()), f.len())
 	}
 	for off := f.off; off < f.end; {
-		b, err := c.at(off, int(min(10, f.end-off)))
+		b, err := c.peek(off, int(min(10, f.end-off)))
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ type writer struct {
 	total  int64 // bytes of all gaps
 }
 
-func (w *writer) add(g gap) {
+func (w *writer) addGap(g gap) {
 	w.total += g.part.n
 	var r *ir.Recipe
 	if g.part.tensor != nil {
@@ -75,9 +75,9 @@ func (j *job) cost() int64 {
 	return 2 * ir.CopyBuffer
 }
 
-// run fills every gap. The largest jobs start first, so that none is left over at the
+// runJobs fills every gap. The largest jobs start first, so that none is left over at the
 // end for one worker alone; the others go in file order, so that the digest can follow.
-func (w *writer) run(ctx context.Context) error {
+func (w *writer) runJobs(ctx context.Context) error {
 	// A quarter of the work of a worker: what remains at the end is short next to it.
 	large := w.total / int64(4*w.o.Workers)
 	slices.SortStableFunc(w.jobs, func(a, b *job) int {
@@ -161,7 +161,7 @@ func (m *Missing) Has(t *ir.Tensor) bool { return m != nil && m.holes[t] }
 // a file is missing, recipes of the model file alone do not run.
 func (w *writer) divided(files []*output) (missing *Missing, err error) {
 	for _, f := range files[1:] {
-		if f.state == elsewhere {
+		if f.state == stateElsewhere {
 			missing = &Missing{&ir.Elsewhere{Unit: f.unit}, map[*ir.Tensor]bool{}}
 		}
 	}
@@ -175,20 +175,20 @@ func (w *writer) divided(files []*output) (missing *Missing, err error) {
 		}
 		// Recipes of the model file alone wait for the process that has all data files, as others would run them in
 		// vain.
-		if f.state == here && (f != files[0] || missing == nil || j.recipe == nil) {
+		if f.state == stateHere && (f != files[0] || missing == nil || j.recipe == nil) {
 			mine = append(mine, j)
 			continue
 		}
 		w.total -= j.size
 		for _, g := range j.gaps {
-			if g.file == files[0] && f.state != written {
+			if g.file == files[0] && f.state != stateWritten {
 				missing.holes[g.part.tensor] = true
 			}
 		}
 	}
 	w.jobs = mine
 	for _, f := range files[1:] {
-		if f.state == written {
+		if f.state == stateWritten {
 			err = errors.Join(err, f.writeInline())
 		}
 	}
@@ -208,9 +208,9 @@ func (j *job) file(model *output) *output {
 // seal completes a file. A journal has then the digest of a data file, and the payloads in the model file that are
 // computed with it.
 func (w *writer) seal(ctx context.Context, f *output, data bool) (Written, error) {
-	if f.state == written {
-		sum := make([]byte, f.known[0].Size())
-		if err := ir.ReadFull(f.known[0], sum, 0); err != nil {
+	if f.state == stateWritten {
+		sum := make([]byte, f.result[0].Size())
+		if err := ir.ReadFull(f.result[0], sum, 0); err != nil {
 			return Written{}, err
 		}
 		return Written{Name: filepath.Base(f.Path), Size: f.size, SHA256: string(sum)}, f.Close()

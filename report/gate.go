@@ -65,16 +65,16 @@ func rules() []rule {
 		{
 			name:  "require-coverage",
 			unit:  inFraction,
-			value: known(func(r *Report) float64 { return r.Coverage.fraction() }),
+			value: knownGates(func(r *Report) float64 { return r.Coverage.fraction() }),
 			doc:   "minimum `fraction` of the bytes of weights that is compressed, from 0 to 1",
 		},
-		{name: "min-ratio", unit: inFactor, value: known(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }),
+		{name: "min-ratio", unit: inFactor, value: knownGates(func(r *Report) float64 { return ratio(r.Totals.FileBytes) }),
 			doc: "minimum compression ratio, a `factor`"},
 		{
 			name:   "max-size",
 			unit:   inBytes,
 			atMost: true,
-			value:  known(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }),
+			value:  knownGates(func(r *Report) float64 { return float64(r.Totals.FileBytes.After) }),
 			doc:    "maximum `size` of the files of the result",
 		},
 		{name: "min-sqnr", unit: inDecibels, doc: "minimum output SQNR in `decibels`, of every float output"},
@@ -158,7 +158,7 @@ func parseBytes(text string) (float64, error) {
 	return float64(n), nil
 }
 
-func known(of func(*Report) float64) func(*Report) (float64, string) {
+func knownGates(of func(*Report) float64) func(*Report) (float64, string) {
 	return func(r *Report) (float64, string) { return of(r), "" }
 }
 

@@ -41,7 +41,7 @@ func (r *Report) HTML(w io.Writer) error {
 		Facts:    facts(r),
 		Tiles:    tiles(r),
 		Gates:    gateViews(r.Gates),
-		Running:  running(r),
+		Running:  runFigures(r),
 		Tree:     tree(r.Weights),
 		Checked:  view(r.Verification),
 		Changed:  r.changed(),

@@ -23,7 +23,7 @@ func (d Verdict) outcome() outcome {
 	case d.Passed == nil:
 		o.Word, o.Text = "Open", "Not all gates were evaluated."
 	case *d.Passed:
-		o.Class, o.Mark, o.Word, o.Text = "passed", "✓", "Passed"+d.Qualifier(), held(d.Gates)
+		o.Class, o.Mark, o.Word, o.Text = "passed", "✓", "Passed"+d.Qualifier(), heldMemory(d.Gates)
 	default:
 		o.Class, o.Mark, o.Word, o.Text = "failed", "✗", "Failed"+d.Qualifier(), notHeld(d.Failed, d.Gates)
 	}
@@ -46,7 +46,7 @@ func (d Verdict) outcome() outcome {
 	return o
 }
 
-func held(gates int) string {
+func heldMemory(gates int) string {
 	if gates == 1 {
 		return "The gate holds."
 	}
@@ -175,8 +175,8 @@ type cost struct {
 	Gate                        *gateView
 }
 
-// running are memory and latency of both models.
-func running(r *Report) []cost {
+// runFigures are memory and latency of both models.
+func runFigures(r *Report) []cost {
 	t := r.Totals
 	cs := []cost{
 		{

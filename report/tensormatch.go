@@ -44,7 +44,7 @@ func match(ctx context.Context, in Input) ([]pass.Row, error) {
 			}
 		}
 	}
-	return rows, settle(ctx, in, rows)
+	return rows, skipIdentical(ctx, in, rows)
 }
 
 func newMatcher(source, result *ir.Model) *matcher {
@@ -191,8 +191,8 @@ func role(before, t *ir.Tensor) pass.Role {
 	return pass.Indices
 }
 
-// settle turns rows of byte-identical tensors into skipped ones.
-func settle(ctx context.Context, in Input, rows []pass.Row) error {
+// skipIdentical turns rows of byte-identical tensors into skipped ones.
+func skipIdentical(ctx context.Context, in Input, rows []pass.Row) error {
 	return pass.Parallel(ctx, in.Workers, len(rows), func(ctx context.Context, i int) error {
 		r := &rows[i]
 		if r.Form != pass.InPlace || !alike(r.Before.Spec, r.After[0].Spec) {

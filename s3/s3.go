@@ -23,15 +23,15 @@ import (
 )
 
 func init() {
-	signing.Register(func(t *http.Transport) signing.Signer { return chain{found(t)} })
+	signing.Register(func(t *http.Transport) signing.Signer { return chain{credentialsOf(t)} })
 }
 
 // A chain signs with the first credentials that are found.
 type chain struct{ *credentials.Credentials }
 
-// found are the credentials as AWS's tools find them: in the environment, in the credentials file, by the role of a
-// container, pod or machine.
-func found(t *http.Transport) *credentials.Credentials {
+// credentialsOf are the credentials as AWS's tools find them: in the environment, in the credentials file, by the role
+// of a container, pod or machine.
+func credentialsOf(t *http.Transport) *credentials.Credentials {
 	providers := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
 	role := cmp.Or(
 		os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"), os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"),

@@ -20,12 +20,12 @@ func File(ctx context.Context, path string, progress io.Writer) (sum string, siz
 	if err != nil {
 		return "", 0, err
 	}
-	return read(ctx, f, size, path, progress)
+	return sumOf(ctx, f, size, path, progress)
 }
 
-// Known is File for a file that is expected to have a size: one of another size is not read, and its digest is empty.
-// That of an object in storage is the one that was stored with it, if there is one.
-func Known(ctx context.Context, path string, expected int64) (sum string, size int64, err error) {
+// FileOfSize is File for a file that is expected to have a size: one of another size is not read, and its digest is
+// empty. That of an object in storage is the one that was stored with it, if there is one.
+func FileOfSize(ctx context.Context, path string, expected int64) (sum string, size int64, err error) {
 	f, size, err := remote.OpenFile(ctx, path)
 	if err != nil {
 		return "", 0, err
@@ -36,11 +36,11 @@ func Known(ctx context.Context, path string, expected int64) (sum string, size i
 	if sum != "" || size != expected {
 		return sum, size, f.Close()
 	}
-	return read(ctx, f, size, path, nil)
+	return sumOf(ctx, f, size, path, nil)
 }
 
-// read digests and closes f.
-func read(ctx context.Context, f remote.Reader, size int64, path string, progress io.Writer) (string, int64, error) {
+// sumOf digests and closes f.
+func sumOf(ctx context.Context, f remote.Reader, size int64, path string, progress io.Writer) (string, int64, error) {
 	defer f.Close()
 	h := sha256.New()
 	var w io.Writer = h

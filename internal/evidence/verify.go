@@ -100,7 +100,7 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	}
 	v := verifier{ctx, files, path.Dir(name), res}
 	if len(r.Result.Files) > 0 {
-		res.Model = v.at(r.Result.Files[0].Name)
+		res.Model = v.nameOf(r.Result.Files[0].Name)
 	}
 	if err := v.files(r); err != nil {
 		return nil, err
@@ -183,8 +183,8 @@ type verifier struct {
 	res *Result
 }
 
-// at is the name of a file that the report names.
-func (v *verifier) at(name string) string { return path.Join(v.dir, name) }
+// nameOf is the name of a file that the report names.
+func (v *verifier) nameOf(name string) string { return path.Join(v.dir, name) }
 
 // files compares the files of the result, and those of the source and the recipe that are there.
 func (v *verifier) files(r *report.Report) error {
@@ -202,10 +202,10 @@ func (v *verifier) files(r *report.Report) error {
 	}
 	for _, f := range r.Result.Files {
 		// Unpacked files may be next to the packed one, and have to be right then, too.
-		if packed && !slices.Contains(names, v.at(f.Name)) {
+		if packed && !slices.Contains(names, v.nameOf(f.Name)) {
 			continue
 		}
-		v.res.Files = append(v.res.Files, v.at(f.Name))
+		v.res.Files = append(v.res.Files, v.nameOf(f.Name))
 		if err := v.file(f, true); err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (v *verifier) model(f report.File, parts []report.File) error {
 	found := slices.Clone(parts)
 	for i, p := range parts {
 		name := path.Join(path.Dir(f.Name), p.Name)
-		sum, _, err := v.Digest(v.ctx, v.at(name))
+		sum, _, err := v.Digest(v.ctx, v.nameOf(name))
 		if errors.Is(err, fs.ErrNotExist) {
 			v.res.Unchecked = append(v.res.Unchecked, name+": not here")
 			return nil
@@ -274,7 +274,7 @@ func (v *verifier) model(f report.File, parts []report.File) error {
 		}
 		found[i].SHA256 = sum
 	}
-	v.compare(v.at(f.Name), f, combined(found), f.Bytes)
+	v.compare(v.nameOf(f.Name), f, combined(found), f.Bytes)
 	v.res.Checked = append(v.res.Checked, f.Name)
 	return nil
 }
@@ -284,7 +284,7 @@ func (v *verifier) model(f report.File, parts []report.File) error {
 func (v *verifier) folder(f report.File, names []string) (bool, error) {
 	var inside, sums []string
 	for _, name := range names {
-		rest, ok := strings.CutPrefix(name, v.at(f.Name)+"/")
+		rest, ok := strings.CutPrefix(name, v.nameOf(f.Name)+"/")
 		if !ok {
 			continue
 		}
@@ -297,7 +297,7 @@ func (v *verifier) folder(f report.File, names []string) (bool, error) {
 	if len(inside) == 0 {
 		return false, nil
 	}
-	v.compare(v.at(f.Name), f, onnx.Combined(inside, sums), f.Bytes)
+	v.compare(v.nameOf(f.Name), f, onnx.Combined(inside, sums), f.Bytes)
 	v.res.Checked = append(v.res.Checked, f.Name)
 	return true, nil
 }
@@ -335,10 +335,10 @@ func (v *verifier) packed(files []report.File, names []string) (bool, error) {
 
 // file compares a file. The size is compared unless it is negative.
 func (v *verifier) file(f report.File, required bool) error {
-	sum, size, err := v.Digest(v.ctx, v.at(f.Name))
+	sum, size, err := v.Digest(v.ctx, v.nameOf(f.Name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && required:
-		v.res.mismatch(v.at(f.Name), "no such file; the report names it")
+		v.res.mismatch(v.nameOf(f.Name), "no such file; the report names it")
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		v.res.Unchecked = append(v.res.Unchecked, f.Name+": not here")
@@ -346,7 +346,7 @@ func (v *verifier) file(f report.File, required bool) error {
 	case err != nil:
 		return err
 	}
-	v.compare(v.at(f.Name), f, sum, size)
+	v.compare(v.nameOf(f.Name), f, sum, size)
 	v.res.Checked = append(v.res.Checked, f.Name)
 	return nil
 }

@@ -85,15 +85,15 @@ func parse(text []byte) (*jsonFile, error) {
 	c := &jsonFile{text: text}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	_, err := c.read(d, nil)
+	_, err := c.readValue(d, nil)
 	return c, err
 }
 
 // maxNesting is the maximum depth of a configuration. Memory is quadratic in it: values have their paths.
 const maxNesting = 100
 
-// read reads a value.
-func (c *jsonFile) read(d *json.Decoder, path []string) (value, error) {
+// readValue reads a value.
+func (c *jsonFile) readValue(d *json.Decoder, path []string) (value, error) {
 	if len(path) >= maxNesting {
 		return value{}, fmt.Errorf("configuration nested deeper than %d levels", maxNesting)
 	}
@@ -109,7 +109,7 @@ func (c *jsonFile) read(d *json.Decoder, path []string) (value, error) {
 			key = k.(string)
 		}
 		var item value
-		item, err = c.read(d, append(slices.Clip(path), key))
+		item, err = c.readValue(d, append(slices.Clip(path), key))
 		if t == json.Delim('[') {
 			v.items = append(v.items, item)
 		}
@@ -141,8 +141,8 @@ func (v value) key() string {
 
 func (v value) raw(text []byte) []byte { return text[v.start:v.end] }
 
-// at is the value at a path, and whether there is one.
-func (c *jsonFile) at(path []string) (value, bool) {
+// valueAt is the value at a path, and whether there is one.
+func (c *jsonFile) valueAt(path []string) (value, bool) {
 	i := slices.IndexFunc(c.values, func(v value) bool { return slices.Equal(v.path, path) })
 	if i < 0 {
 		return value{}, false
@@ -250,7 +250,7 @@ func (c *jsonFile) intervals(section []string) []string {
 		if !ok || err != nil || n < 2 || !v.in(section) {
 			continue
 		}
-		if l, given := c.at(append(slices.Clone(v.path[:len(v.path)-1]), list)); !given || l.items == nil {
+		if l, given := c.valueAt(append(slices.Clone(v.path[:len(v.path)-1]), list)); !given || l.items == nil {
 			keys = append(keys, v.key())
 		}
 	}

@@ -35,8 +35,8 @@ type Folder struct {
 
 	from, to      string
 	model, result string          // names of files
-	alone         bool            // no other model is copied or compressed
-	there         map[string]bool // names in to
+	onlyModel     bool            // no other model is copied or compressed
+	existing      map[string]bool // names in to
 }
 
 // onnxFolder is the name of the folder of models in a folder with configuration, as transformers.js and the Hub have
@@ -85,11 +85,11 @@ func Open(model, result string, compressed []string) (*Folder, error) {
 // openFrom lists the files that are copied from one folder to another.
 func openFrom(from, to, model, result string, compressed []string) (*Folder, error) {
 	f := &Folder{
-		from:   from,
-		to:     to,
-		model:  filepath.Base(model),
-		result: filepath.Base(result),
-		there:  map[string]bool{},
+		from:     from,
+		to:       to,
+		model:    filepath.Base(model),
+		result:   filepath.Base(result),
+		existing: map[string]bool{},
 	}
 	if sameFile(f.from, f.to) {
 		return nil, nil
@@ -110,14 +110,14 @@ func openFrom(from, to, model, result string, compressed []string) (*Folder, err
 	if err != nil {
 		return nil, err
 	}
-	f.alone = m.copied+len(compressed) == 1
+	f.onlyModel = m.copied+len(compressed) == 1
 	if apart {
-		if f.alone, err = alone(dir, f.model); err != nil {
+		if f.onlyModel, err = hasOneModel(dir, f.model); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range entries {
-		if err := f.add(e.Name(), m); err != nil {
+		if err := f.addFile(e.Name(), m); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +126,7 @@ func openFrom(from, to, model, result string, compressed []string) (*Folder, err
 		return nil, err
 	}
 	for _, name := range names {
-		if err := f.check(name); err != nil {
+		if err := f.checkPlace(name); err != nil {
 			return nil, err
 		}
 	}
@@ -145,8 +145,8 @@ func modelsOf(dir string) ([]string, error) {
 	return models, err
 }
 
-// alone reports whether a folder has no models but variants of the given one.
-func alone(dir, model string) (bool, error) {
+// hasOneModel reports whether a folder has no models but variants of the given one.
+func hasOneModel(dir, model string) (bool, error) {
 	models, err := modelsOf(dir)
 	name := func(path string) string { return withoutVariant(strings.TrimSuffix(filepath.Base(path), ".onnx")) }
 	return !slices.ContainsFunc(models, func(m string) bool { return name(m) != name(model) }), err
@@ -219,13 +219,13 @@ func Files(root, model string) ([]string, error) {
 	return f.Copied, nil
 }
 
-// add lists a file and checks its place.
-func (f *Folder) add(name string, m *models) error {
+// addFile lists a file and checks its place.
+func (f *Folder) addFile(name string, m *models) error {
 	n := len(f.Copied)
 	if err := f.list(name, m); err != nil || len(f.Copied) == n {
 		return err
 	}
-	return f.check(name)
+	return f.checkPlace(name)
 }
 
 // list adds a file to Copied or Omitted, if it is not left out.
@@ -244,8 +244,8 @@ func (f *Folder) list(name string, m *models) error {
 	return nil
 }
 
-// check reports an error if another file of the name exists.
-func (f *Folder) check(name string) error {
+// checkPlace reports an error if another file of the name exists.
+func (f *Folder) checkPlace(name string) error {
 	at := filepath.Join(f.to, name)
 	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
 		if st, err := os.Lstat(filepath.Join(f.to, dir)); err == nil && !st.IsDir() {
@@ -270,7 +270,7 @@ func (f *Folder) check(name string) error {
 			at,
 		)
 	}
-	f.there[name] = true
+	f.existing[name] = true
 	return nil
 }
 
@@ -323,7 +323,7 @@ func (f *Folder) Write(set *atomicfile.Set, removed []pass.RemovedLayers, values
 		switch {
 		case isConfig(name):
 			err = f.writeConfig(set, name, removed, values)
-		case !f.there[name]:
+		case !f.existing[name]:
 			err = f.copy(set, name)
 		}
 		if err != nil {
@@ -374,7 +374,7 @@ func (f *Folder) writeConfig(
 		f.Stale = append(f.Stale, a.stale...)
 		// config.json of several models does not say which of them it describes: an edit for one could be wrong for
 		// the others.
-		if section == nil && !f.alone {
+		if section == nil && !f.onlyModel {
 			f.Stale = append(f.Stale, a.edited...) // of this model or of another one
 			continue
 		}
@@ -383,8 +383,8 @@ func (f *Folder) writeConfig(
 	slices.Sort(f.Stale)
 	f.Stale = slices.Compact(f.Stale)
 	at := filepath.Join(f.to, name)
-	if f.there[name] {
-		if text, err = merged(at, text, section, f.alone); err != nil || text == nil {
+	if f.existing[name] {
+		if text, err = merged(at, text, section, f.onlyModel); err != nil || text == nil {
 			return err
 		}
 	}
@@ -407,7 +407,7 @@ func merged(path string, text []byte, section []string, alone bool) ([]byte, err
 	if section == nil && !alone {
 		return nil, nil
 	}
-	v, _ := with.at(section)
+	v, _ := with.valueAt(section)
 	out := there.replaced(func(o value) ([]byte, bool) { return v.raw(text), slices.Equal(o.path, section) })
 	if bytes.Equal(out, there.text) {
 		return nil, nil

@@ -48,13 +48,13 @@ func (f *Folder) models(entries []fs.DirEntry, compressed []string) (*models, er
 		if copied {
 			m.copied++
 		}
-		m.add(f.path(name), copied)
+		m.addModel(f.path(name), copied)
 	}
 	return m, nil
 }
 
-// add adds the files of a model. One that is malformed is a file like others.
-func (m *models) add(path string, copied bool) {
+// addModel adds the files of a model. One that is malformed is a file like others.
+func (m *models) addModel(path string, copied bool) {
 	names := []string{filepath.Base(path)}
 	if f, err := onnx.Open(path); err == nil {
 		for _, p := range f.Parts() {

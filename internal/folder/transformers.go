@@ -33,7 +33,7 @@ func OfTransformers(model, root string) (*Folder, error) {
 		models,
 	)
 	if f != nil {
-		f.alone = false // configuration that is there stays
+		f.onlyModel = false // configuration that is there stays
 	}
 	return f, err
 }
@@ -71,7 +71,7 @@ func NameExternalData(dir string, models []string, a atomicfile.Access) error {
 
 // externalModels are the models with files of external data.
 func (c *jsonFile) externalModels() []string {
-	v, _ := c.at([]string{transformersConfig, externalData})
+	v, _ := c.valueAt([]string{transformersConfig, externalData})
 	var counts map[string]json.RawMessage
 	if v.end == 0 || json.Unmarshal(v.raw(c.text), &counts) != nil {
 		return nil
@@ -82,7 +82,7 @@ func (c *jsonFile) externalModels() []string {
 // withExternalData is the text with one file of external data for each of models; nil if it has that for all models.
 func (c *jsonFile) withExternalData(models []string) ([]byte, error) {
 	settings, counts := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	v, there := c.at([]string{transformersConfig})
+	v, there := c.valueAt([]string{transformersConfig})
 	if there {
 		if err := json.Unmarshal(v.raw(c.text), &settings); err != nil {
 			return nil, err

@@ -210,7 +210,7 @@ func (c *jsonFile) hasHeadSize(v value) bool {
 
 // sibling is another value of the object of v, or nil.
 func (c *jsonFile) sibling(v value, key string) *value {
-	s, ok := c.at(append(slices.Clone(v.path[:len(v.path)-1]), key))
+	s, ok := c.valueAt(append(slices.Clone(v.path[:len(v.path)-1]), key))
 	if !ok {
 		return nil
 	}

@@ -106,7 +106,7 @@ func sameObjects(ctx context.Context, files []report.File, url string) (bool, er
 			// The first file is the model, the others are its data files next to it.
 			at = remote.NextTo(url, f.Name)
 		}
-		sum, size, err := digest.Known(ctx, at, f.Bytes)
+		sum, size, err := digest.FileOfSize(ctx, at, f.Bytes)
 		if err != nil || size != f.Bytes || !strings.EqualFold(sum, f.SHA256) {
 			return false, err
 		}
@@ -117,7 +117,7 @@ func sameObjects(ctx context.Context, files []report.File, url string) (bool, er
 // differentFile describes the first file in a folder that is not the one of a report, "" if all are.
 func differentFile(ctx context.Context, folder string, files []report.File) (string, error) {
 	for _, f := range files {
-		sum, size, err := digest.Known(ctx, remote.Join(folder, f.Name), f.Bytes)
+		sum, size, err := digest.FileOfSize(ctx, remote.Join(folder, f.Name), f.Bytes)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return f.Name + " is missing", nil

@@ -42,12 +42,12 @@ func Join(ctx context.Context, folder string, index, count int, id Identity, m M
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
-	m = orShared(m)
+	m = orSharedFolder(m)
 	identify := func(context.Context) (Identity, error) { return id, nil }
 	g := &Group{ctx: ctx, folder: folder, mirror: m, index: index, others: make([]*log, count)}
 	for i := range g.others {
 		// Without file and cancel: refresh opens the log for reading only, as its own process has it locked.
-		l := &Journal{dir: g.dir(i), known: map[string][]*io.SectionReader{}}
+		l := &Journal{dir: g.dir(i), parts: map[string][]*io.SectionReader{}}
 		l.identify = func() (Identity, error) { return id, nil }
 		g.others[i] = &log{Journal: l}
 	}
@@ -56,7 +56,7 @@ func Join(ctx context.Context, folder string, index, count int, id Identity, m M
 	if err := m.Pull(ctx, g.entry(index, logName)); err != nil {
 		return nil, err
 	}
-	own, err := at(ctx, g.dir(index), identify)
+	own, err := newIn(ctx, g.dir(index), identify)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func (g *Group) dir(index int) string { return filepath.Join(g.folder, g.name(in
 // entry is the name of a file of one of the processes.
 func (g *Group) entry(index int, name string) string { return g.name(index) + "/" + name }
 
-// pulling is the number of logs that are received at a time.
-const pulling = 8
+// maxPulls is the number of logs that are received at a time.
+const maxPulls = 8
 
 // Refresh finds the results that other processes have had since the last call.
 func (g *Group) Refresh(ctx context.Context) error {
 	pulls, pullCtx := errgroup.WithContext(ctx)
-	pulls.SetLimit(pulling)
+	pulls.SetLimit(maxPulls)
 	for i := range g.others {
 		if i != g.index {
 			pulls.Go(func() error { return g.mirror.Pull(pullCtx, g.entry(i, logName)) })
@@ -139,7 +139,7 @@ func (l *log) refresh(ctx context.Context) (err error) {
 func (l *log) forget() {
 	_ = l.file.Close()
 	l.file, l.end, l.sound = nil, 0, false
-	clear(l.known)
+	clear(l.parts)
 }
 
 // Result returns the parts of the result of a unit that one of the processes has.
@@ -148,7 +148,7 @@ func (g *Group) Result(unit string) (parts []*io.SectionReader, ok bool) {
 		return parts, ok
 	}
 	if i := g.owner(unit); i >= 0 {
-		return g.others[i].known[unit], true
+		return g.others[i].parts[unit], true
 	}
 	return nil, false
 }
@@ -156,7 +156,7 @@ func (g *Group) Result(unit string) (parts []*io.SectionReader, ok bool) {
 // owner is the index of another process that has the result of a unit; -1 if none has.
 func (g *Group) owner(unit string) int {
 	return slices.IndexFunc(g.others, func(l *log) bool {
-		_, ok := l.known[unit]
+		_, ok := l.parts[unit]
 		// An unsound log is that of another job in the same folder, whose units have the same names.
 		return ok && l.sound
 	})
@@ -202,7 +202,7 @@ func (g *Group) Ended() bool {
 // Missing are the workers that have not computed all of their units.
 func (g *Group) Missing() (workers []int) {
 	for i, l := range g.others {
-		if _, ok := l.known[ended]; !ok || !l.sound {
+		if _, ok := l.parts[ended]; !ok || !l.sound {
 			workers = append(workers, i)
 		}
 	}
@@ -256,7 +256,7 @@ func (g *Group) Wait(ctx context.Context, patience time.Duration, done func() bo
 // results is the number of results of other processes.
 func (g *Group) results() (n int) {
 	for _, l := range g.others {
-		n += len(l.known)
+		n += len(l.parts)
 	}
 	return n
 }
@@ -268,5 +268,5 @@ func (g *Group) Remove(ctx context.Context) error {
 
 // Remove removes the results of a group that no process uses, with the mirror of Join.
 func Remove(ctx context.Context, folder string, m Mirror) error {
-	return errors.Join(os.RemoveAll(folder), orShared(m).Remove(ctx))
+	return errors.Join(os.RemoveAll(folder), orSharedFolder(m).Remove(ctx))
 }

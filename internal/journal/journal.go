@@ -56,26 +56,26 @@ type Journal struct {
 	identify func() (Identity, error)
 	cancel   context.CancelFunc // of identify
 
-	mu    sync.Mutex
-	file  *os.File // nil before the first result
-	end   int64
-	known map[string][]*io.SectionReader
-	found sync.WaitGroup // the identity of a new log
+	mu            sync.Mutex
+	file          *os.File // nil before the first result
+	end           int64
+	parts         map[string][]*io.SectionReader
+	identityAdded sync.WaitGroup // the identity of a new log
 }
 
 // New returns the journal of the job with an output at path. If an interrupted run left results, it opens them: an
 // error is a *ForeignError if they are those of another job. Otherwise the folder is made for the first result, and
 // identify is called in the background then; results without an identity are of no use to another run.
 func New(ctx context.Context, path string, identify func(context.Context) (Identity, error)) (*Journal, error) {
-	return at(ctx, Folder(path), identify)
+	return newIn(ctx, Folder(path), identify)
 }
 
-// at is New for a journal in dir.
-func at(ctx context.Context, dir string, identify func(context.Context) (Identity, error)) (*Journal, error) {
+// newIn is New for a journal in dir.
+func newIn(ctx context.Context, dir string, identify func(context.Context) (Identity, error)) (*Journal, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	j := &Journal{
 		dir: dir, identify: func() (Identity, error) { return identify(ctx) }, cancel: cancel,
-		known: map[string][]*io.SectionReader{},
+		parts: map[string][]*io.SectionReader{},
 	}
 	// The folder is made for the first result, so that a run without one leaves nothing.
 	if _, err := os.Lstat(filepath.Join(j.dir, logName)); errors.Is(err, os.ErrNotExist) {
@@ -103,7 +103,7 @@ func Discard(path string) error {
 func (j *Journal) Result(unit string) (parts []*io.SectionReader, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	parts, ok = j.known[unit]
+	parts, ok = j.parts[unit]
 	return parts, ok
 }
 
@@ -115,7 +115,7 @@ func (j *Journal) Add(ctx context.Context, unit string, parts ...[]byte) ([]*io.
 	if err := j.begin(ctx); err != nil {
 		return nil, err
 	}
-	if _, ok := j.known[unit]; ok {
+	if _, ok := j.parts[unit]; ok {
 		return nil, fmt.Errorf("%s: a second result of %q", j.dir, unit)
 	}
 	return j.append(unit, parts)
@@ -137,14 +137,14 @@ func (j *Journal) open(ctx context.Context) (err error) {
 	if j.file, err = atomicfile.OpenLocked(filepath.Join(j.dir, logName), 0o600); err != nil {
 		return fmt.Errorf("%s: %w", j.dir, err)
 	}
-	if err := j.read(ctx); err != nil {
+	if err := j.readLog(ctx); err != nil {
 		err = errors.Join(err, j.file.Close())
 		j.file = nil
 		return err
 	}
-	if _, ok := j.known[identity]; !ok {
+	if _, ok := j.parts[identity]; !ok {
 		// In the background, as the digest of the source takes as long as reading all of it.
-		j.found.Go(j.begun)
+		j.identityAdded.Go(j.begun)
 	}
 	return nil
 }
@@ -152,9 +152,9 @@ func (j *Journal) open(ctx context.Context) (err error) {
 // identity is the unit whose result is the identity of the job.
 const identity = ""
 
-// read reads the results of an interrupted run of the same job. A run that ended before its identity was computed left
-// none.
-func (j *Journal) read(ctx context.Context) error {
+// readLog reads the results of an interrupted run of the same job. A run that ended before its identity was computed
+// left none.
+func (j *Journal) readLog(ctx context.Context) error {
 	err := j.scan(ctx)
 	// Records are not flushed to the disk one by one: a kill leaves a part of the last, whose unit is computed again.
 	if errors.Is(err, errTorn) {
@@ -166,7 +166,7 @@ func (j *Journal) read(ctx context.Context) error {
 	found, err := j.identified()
 	// Without an identity nobody knows whose results these are; the next record would be appended to them.
 	if !found && err == nil {
-		clear(j.known)
+		clear(j.parts)
 		j.end = 0
 		return j.file.Truncate(0)
 	}
@@ -175,7 +175,7 @@ func (j *Journal) read(ctx context.Context) error {
 
 // identified reports whether the log has an identity. That of another job is an error.
 func (j *Journal) identified() (bool, error) {
-	parts, ok := j.known[identity]
+	parts, ok := j.parts[identity]
 	if !ok {
 		return false, nil
 	}
@@ -249,7 +249,7 @@ func (j *Journal) Close() error {
 	if j.cancel != nil {
 		j.cancel()
 	}
-	j.found.Wait()
+	j.identityAdded.Wait()
 	if j.file == nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ func add(t *testing.T, j *Journal, unit string, parts ...[]byte) {
 	if _, err := j.Add(t.Context(), unit, parts...); err != nil {
 		t.Fatal(err)
 	}
-	j.found.Wait()
+	j.identityAdded.Wait()
 }
 
 func closed(t *testing.T, j *Journal) {
@@ -216,8 +216,8 @@ func FuzzLog(f *testing.F) {
 		if err != nil {
 			return
 		}
-		j.found.Wait()
-		for unit := range j.known {
+		j.identityAdded.Wait()
+		for unit := range j.parts {
 			if parts, ok := j.Result(unit); ok {
 				for _, p := range parts {
 					if _, err := io.ReadAll(p); err != nil {
@@ -251,7 +251,7 @@ func TestGroup(t *testing.T) {
 	if _, err := a.Add(t.Context(), "one", []byte("1")); err != nil {
 		t.Fatal(err)
 	}
-	a.found.Wait()
+	a.identityAdded.Wait()
 	if _, ok := b.Result("one"); ok {
 		t.Error("a result before Refresh")
 	}
@@ -303,7 +303,7 @@ func TestGroup(t *testing.T) {
 	if _, err := a.Add(t.Context(), "three", []byte("3")); err == nil {
 		t.Error("a second result of a unit")
 	}
-	a.found.Wait()
+	a.identityAdded.Wait()
 	if err := errors.Join(b.Refresh(t.Context()), b.Refresh(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestGroup(t *testing.T) {
 	if _, err := b.Add(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
-	b.found.Wait()
+	b.identityAdded.Wait()
 	if _, err := Join(t.Context(), folder, 0, 2, Identity{Request: "other"}, nil); !errors.As(err, &foreign) {
 		t.Errorf("another job: %v", err)
 	}

@@ -20,19 +20,19 @@ type Mirror interface {
 	Remove(ctx context.Context) error
 }
 
-// shared is the mirror of a folder that all processes have.
-type shared struct{}
+// sharedFolder is the mirror of a folder that all processes have.
+type sharedFolder struct{}
 
-func (shared) Pull(context.Context, string) error                     { return nil }
-func (shared) Push(context.Context, string, io.ReaderAt, int64) error { return nil }
-func (shared) Store(context.Context, string) error                    { return nil }
-func (shared) Fetch(context.Context, string) error                    { return nil }
-func (shared) Remove(context.Context) error                           { return nil }
+func (sharedFolder) Pull(context.Context, string) error                     { return nil }
+func (sharedFolder) Push(context.Context, string, io.ReaderAt, int64) error { return nil }
+func (sharedFolder) Store(context.Context, string) error                    { return nil }
+func (sharedFolder) Fetch(context.Context, string) error                    { return nil }
+func (sharedFolder) Remove(context.Context) error                           { return nil }
 
-// orShared is m, or the mirror of a shared folder if it is nil.
-func orShared(m Mirror) Mirror {
+// orSharedFolder is m, or the mirror of a shared folder if it is nil.
+func orSharedFolder(m Mirror) Mirror {
 	if m == nil {
-		return shared{}
+		return sharedFolder{}
 	}
 	return m
 }

@@ -48,7 +48,7 @@ func (j *Journal) append(unit string, parts [][]byte) ([]*io.SectionReader, erro
 		}
 		at += int64(len(p))
 	}
-	j.end, j.known[unit] = at, made
+	j.end, j.parts[unit] = at, made
 	return made, nil
 }
 
@@ -110,6 +110,6 @@ func (j *Journal) record(ctx context.Context, size int64) error {
 	if h.Sum32() != sum {
 		return errTorn
 	}
-	j.end, j.known[string(rest[8*parts:])] = at, made
+	j.end, j.parts[string(rest[8*parts:])] = at, made
 	return nil
 }

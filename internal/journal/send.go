@@ -80,7 +80,7 @@ func (g *Group) push(ctx context.Context) error {
 	}
 	// Records without the identity would be those of an unknown job to the others. The identity is appended
 	// meanwhile, hence the second look at the end.
-	g.found.Wait()
+	g.identityAdded.Wait()
 	file, end = g.log()
 	err := g.mirror.Push(ctx, g.entry(g.index, logName), file, end)
 	g.state.Lock()
@@ -142,15 +142,15 @@ func (g *Group) kept() (names []string, err error) {
 	return names, err
 }
 
-// closing limits the time in which Close sends results.
-const closing = 20 * time.Second
+// closeTimeout limits the time in which Close sends results.
+const closeTimeout = 20 * time.Second
 
 // Close closes the journals. It sends the results that this process has, also after its context ended, unless an error
 // of sending them was returned.
 func (g *Group) Close() error {
 	// An interrupted worker still sends what it has computed, but a bucket that does not answer must not keep it
 	// from ending.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), closing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.ctx), closeTimeout)
 	defer cancel()
 	g.state.Lock()
 	failed := g.failed

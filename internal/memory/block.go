@@ -40,8 +40,8 @@ func (k Kind) String() string {
 // MarshalText returns the kind's name.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// check reports invalid blocks, and totals that overflow an int64.
-func check(blocks []Block) error {
+// checkBlocks reports invalid blocks, and totals that overflow an int64.
+func checkBlocks(blocks []Block) error {
 	left := int64(math.MaxInt64)
 	for _, b := range blocks {
 		switch {

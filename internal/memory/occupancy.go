@@ -83,8 +83,8 @@ func union(dst, a, b []span) []span {
 	return dst
 }
 
-// take marks s as taken from step first to step last.
-func (o *occupancy) take(first, last int, s span) {
+// occupy marks s as taken from step first to step last.
+func (o *occupancy) occupy(first, last int, s span) {
 	for n := range o.parts(first, last) {
 		o.across[n] = insert(o.across[n], s)
 	}

@@ -29,7 +29,7 @@ type Plan struct {
 // Management for Deep Neural Net Inference, 2020, arXiv:2001.03288, section 5); by first use, as in ONNX Runtime's
 // memory pattern planner (MemPatternPlanner in core/framework); and by size and duration. The smallest arena is chosen.
 func Place(blocks []Block) (*Plan, error) {
-	if err := check(blocks); err != nil {
+	if err := checkBlocks(blocks); err != nil {
 		return nil, err
 	}
 	p := &Plan{Blocks: slices.Clone(blocks), Offsets: make([]int64, len(blocks))}
@@ -152,7 +152,7 @@ func pack(ls []life, most int64, limit int) (size int64, work int) {
 	for i := range ls {
 		l := &ls[i]
 		l.offset = o.fit(l.first, l.last, l.bytes)
-		o.take(l.first, l.last, span{l.offset, l.offset + l.bytes})
+		o.occupy(l.first, l.last, span{l.offset, l.offset + l.bytes})
 		size = max(size, l.offset+l.bytes)
 		if size >= most || o.work > limit {
 			return math.MaxInt64, o.work

@@ -28,7 +28,7 @@ func (u Usage) Total() int64 {
 
 // NewTimeline returns the timeline of a run with this number of steps.
 func NewTimeline(blocks []Block, steps int) (*Timeline, error) {
-	if err := check(blocks); err != nil {
+	if err := checkBlocks(blocks); err != nil {
 		return nil, err
 	}
 	t := &Timeline{Blocks: slices.Clone(blocks), Live: make([]Usage, max(0, steps))}

@@ -63,7 +63,7 @@ const maxParameters = math.MaxInt64 / 64
 // al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models (2020, arXiv:1910.02054), rounded up per
 // device.
 func (t Training) States(params int64) (States, error) {
-	o, p, err := t.settle()
+	o, p, err := t.byName()
 	if err != nil {
 		return States{}, err
 	}
@@ -84,8 +84,8 @@ func (t Training) States(params int64) (States, error) {
 	}, nil
 }
 
-// settle returns optimizer and precision by name.
-func (t Training) settle() (Optimizer, Precision, error) {
+// byName returns optimizer and precision by name.
+func (t Training) byName() (Optimizer, Precision, error) {
 	o := slices.IndexFunc(optimizers(), func(o Optimizer) bool { return o.Name == t.Optimizer })
 	p := slices.IndexFunc(precisions(), func(p Precision) bool { return p.Name == t.Precision })
 	switch {

@@ -12,7 +12,7 @@ func (p *Plan) Verify() error {
 	if len(p.Offsets) != len(p.Blocks) {
 		return fmt.Errorf("memory: %d offsets for %d blocks", len(p.Offsets), len(p.Blocks))
 	}
-	if err := check(p.Blocks); err != nil {
+	if err := checkBlocks(p.Blocks); err != nil {
 		return err
 	}
 	for i, b := range p.Blocks {

@@ -9,7 +9,7 @@ import (
 // has one.
 func (p *planner) largest(budget int64) (*memoryplan.Budget, error) {
 	total := func(batch int) (int64, error) {
-		r, err := p.run(int64(batch))
+		r, err := p.planRun(int64(batch))
 		if err != nil {
 			return 0, p.withBatch(int64(batch), err)
 		}

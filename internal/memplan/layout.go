@@ -134,7 +134,7 @@ func (b *imageGraph) node(n *ir.Node) {
 	}
 	// Of three axes both permutations are 0, 2, 1. One before a sensitive node, which is channels first, is to
 	// channels first.
-	if out.Role = h.of(n, rank); out.Role == layout.ToLast && rank == 3 && b.feedsSensitive(n) {
+	if out.Role = h.roleOf(n, rank); out.Role == layout.ToLast && rank == 3 && b.feedsSensitive(n) {
 		out.Role = layout.ToFirst
 	}
 	if h.one && out.Role != layout.Breaking {

@@ -133,7 +133,7 @@ func TestLayoutRulesDependOnTheNode(t *testing.T) {
 		{node("Transpose", "", nil, ir.IntsAttr("perm", 0, 3, 1, 2)), 17, layout.ToFirst},
 	} {
 		b.Opsets = []ir.Opset{{Version: c.opset}}
-		if got := ruleOf(c.n).of(c.n, 4); got != c.want {
+		if got := ruleOf(c.n).roleOf(c.n, 4); got != c.want {
 			t.Errorf("%s of opset %d: role %d, want %d", c.n.Op, c.opset, got, c.want)
 		}
 	}

@@ -27,8 +27,8 @@ func ruleOf(n *ir.Node) layoutRule {
 	return layoutRule{}
 }
 
-// of is the role of n, whose first input has the given rank.
-func (h layoutRule) of(n *ir.Node, rank int) layout.Role {
+// roleOf is the role of n, whose first input has the given rank.
+func (h layoutRule) roleOf(n *ir.Node, rank int) layout.Role {
 	if n.Op.Is("Transpose") {
 		return move(n.Attr("perm"), rank)
 	}

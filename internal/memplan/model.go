@@ -29,7 +29,7 @@ type Options struct {
 type Planned struct {
 	*memoryplan.Plan
 	constants []ir.Spec // those that Held sums up
-	last      *run
+	last      *plannedRun
 }
 
 // Model plans the memory of f. Only small constants, which shapes may depend on, are read,
@@ -37,7 +37,7 @@ type Planned struct {
 // or inputs without types, has a plan of its weights only.
 func Model(ctx context.Context, f *onnx.File, o Options) (*Planned, error) {
 	planned := &Planned{Plan: &memoryplan.Plan{
-		Weights: stored(f.Model), Workers: max(o.Workers, 1), Runs: []*memoryplan.Run{},
+		Weights: storedWeights(f.Model), Workers: max(o.Workers, 1), Runs: []*memoryplan.Run{},
 	}}
 	var err error
 	if planned.ORT, err = report.LoadedBytes(ctx, f.Model); err != nil {
@@ -54,7 +54,7 @@ func Model(ctx context.Context, f *onnx.File, o Options) (*Planned, error) {
 		return nil, err
 	}
 	defer p.close()
-	planned.Held, planned.Fixed, planned.constants = &p.held, p.fixed, p.engine.Constants()
+	planned.Held, planned.Fixed, planned.constants = &p.weights, p.fixed, p.engine.Constants()
 	if err := planned.runs(p, o); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (planned *Planned) runs(p *planner, o Options) error {
 		batches = []int64{1}
 	}
 	for _, n := range batches {
-		r, err := p.run(n)
+		r, err := p.planRun(n)
 		if err != nil {
 			return p.withBatch(n, err)
 		}

@@ -89,7 +89,7 @@ func planned(t *testing.T, path string) (*memoryplan.Run, []conform.Array, bool)
 		return nil, nil, false
 	}
 	defer p.close()
-	r, err := p.run(1)
+	r, err := p.planRun(1)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

@@ -14,11 +14,11 @@ import (
 
 // A planner plans runs of one model.
 type planner struct {
-	engine *engine.Interpreter
-	inputs []dataset.Input
-	dims   map[string]int64
-	held   memoryplan.Weights
-	fixed  bool // the batch axis is static
+	engine  *engine.Interpreter
+	inputs  []dataset.Input
+	dims    map[string]int64
+	weights memoryplan.Weights
+	fixed   bool // the batch axis is static
 }
 
 // open makes a planner for m without reading its weights.
@@ -41,7 +41,7 @@ func open(ctx context.Context, m *ir.Model, o Options) (*planner, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.held = sumByType(p.engine.Constants())
+	p.weights = sumByType(p.engine.Constants())
 	return p, nil
 }
 

@@ -8,20 +8,20 @@ import (
 	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
-// A run is the plan of a run, with the inputs and buffers that it is computed from.
-type run struct {
+// A plannedRun is the plan of a run, with the inputs and buffers that it is computed from.
+type plannedRun struct {
 	*memoryplan.Run
 	in      map[string]ir.Spec
 	buffers *memory.Plan
 }
 
-// run plans a run of a batch.
-func (p *planner) run(batch int64) (*run, error) {
+// planRun plans a run of a batch.
+func (p *planner) planRun(batch int64) (*plannedRun, error) {
 	specs, err := p.types(batch)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{in: map[string]ir.Spec{}, Run: &memoryplan.Run{
+	r := &plannedRun{in: map[string]ir.Spec{}, Run: &memoryplan.Run{
 		Batch: batch, Inputs: ports(specs), Dynamic: []string{}, Steps: []memoryplan.Step{}, Live: []memoryplan.Block{},
 	}}
 	for _, s := range specs {
@@ -44,7 +44,7 @@ func (p *planner) run(batch int64) (*run, error) {
 	}
 	r.buffers, r.Arena, r.Bound = u.Plan, u.Plan.Size, u.Plan.Bound
 	r.Dynamic = append(r.Dynamic, u.Dynamic...)
-	r.Total = p.held.Bytes + r.PortBytes() + r.Arena
+	r.Total = p.weights.Bytes + r.PortBytes() + r.Arena
 	return r, r.timeline(u)
 }
 
@@ -57,7 +57,7 @@ func ports(specs []ir.Spec) []memoryplan.Port {
 }
 
 // timeline sets the live bytes at each step, and the blocks at the first peak.
-func (r *run) timeline(u *engine.Usage) error {
+func (r *plannedRun) timeline(u *engine.Usage) error {
 	line, err := memory.NewTimeline(u.Plan.Blocks, len(u.Steps))
 	if err != nil {
 		return err

@@ -27,14 +27,14 @@ type Trainer struct {
 // errPlanned ends a pipeline after its training step was planned.
 var errPlanned = errors.New("planned")
 
-// A planning is a training step that calls a function instead of training.
-type planning struct {
+// A plannedStep is a training step that calls a function instead of training.
+type plannedStep struct {
 	distill.FineTune
 	run func(context.Context, *pass.Step, distill.FineTune) error
 }
 
 // Run calls the function with the complete options, and ends the pipeline.
-func (p planning) Run(ctx context.Context, s *pass.Step) error {
+func (p plannedStep) Run(ctx context.Context, s *pass.Step) error {
 	if err := p.run(ctx, s, p.FineTune); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (t *Trainer) step(ctx context.Context, run func(context.Context, *pass.Step
 		opened = append(opened, f)
 		return f.Model, nil
 	}}
-	steps := append(append([]pass.Options{}, t.Before...), planning{t.Train, run})
+	steps := append(append([]pass.Options{}, t.Before...), plannedStep{t.Train, run})
 	if _, err = pass.Run(ctx, f.Model, e, env, append(steps, t.Later...)); errors.Is(err, errPlanned) {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/mcompress/mcompress/report/memoryplan"
 )
 
-// stored are the constants of all graphs of m.
-func stored(m *ir.Model) memoryplan.Weights {
+// storedWeights are the constants of all graphs of m.
+func storedWeights(m *ir.Model) memoryplan.Weights {
 	var specs []ir.Spec
 	for g := range m.Graphs() {
 		for _, v := range g.Consts() {

@@ -116,7 +116,7 @@ func (a *Archive) locate() error {
 	a.files = make([][]int, len(a.Index.Files))
 	l := locator{Archive: a, at: int64(prologueSize + headerSize + h.packed), skeleton: -1}
 	for _, c := range a.Index.Chunks {
-		if err := l.add(c); err != nil {
+		if err := l.addRecord(c); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (l *locator) advance() {
 	}
 }
 
-func (l *locator) add(c chunkRecord) error {
+func (l *locator) addRecord(c chunkRecord) error {
 	r := archived{chunkRecord: c, at: l.at, skeleton: l.skeleton, from: l.used}
 	l.at += int64(headerSize) + int64(c.packed)
 	if c.raw < 1 || c.raw > maxChunk || c.packed < 0 || c.packed > maxPacked(c.raw) || c.gap < 0 {

@@ -39,8 +39,8 @@ func (a *assembler) advance() error {
 	return nil
 }
 
-// check rejects a record that does not fit into the files.
-func (a *assembler) check(h header) error {
+// checkRecord rejects a record that does not fit into the files.
+func (a *assembler) checkRecord(h header) error {
 	switch {
 	case h.kind == skeletonRecord:
 		if len(a.rest) > 0 {
@@ -57,8 +57,8 @@ func (a *assembler) check(h header) error {
 // errUnused is the error of a skeleton that is too long.
 var errUnused = errors.New("bytes of the skeleton are not used")
 
-// add appends the content of a valid record to the files. Its errors are those of write.
-func (a *assembler) add(h header, content []byte) error {
+// addRecord appends the content of a valid record to the files. Its errors are those of write.
+func (a *assembler) addRecord(h header, content []byte) error {
 	if h.kind == skeletonRecord {
 		a.skeleton = append(a.skeleton[:0], content...)
 		a.rest = a.skeleton

@@ -166,8 +166,8 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		for i, r := range c.records {
 			if err == nil {
 				h := header{kind: r.kind, raw: r.raw, gap: r.gap}
-				if err = a.check(h); err == nil {
-					err = a.add(h, bytes.Repeat([]byte{byte('a' + i)}, r.raw))
+				if err = a.checkRecord(h); err == nil {
+					err = a.addRecord(h, bytes.Repeat([]byte{byte('a' + i)}, r.raw))
 				}
 			}
 		}
@@ -212,7 +212,7 @@ func TestRecordsThatDoNotFit(t *testing.T) {
 		{chunkRecord{dataRecord, maxPacked(9), 9, 0}, true}, {chunkRecord{dataRecord, maxPacked(9) + 1, 9, 0}, false},
 	} {
 		l := locator{Archive: a, skeleton: -1}
-		if err := l.add(c.r); (err == nil) != c.want || err != nil && !errors.Is(err, errTable) {
+		if err := l.addRecord(c.r); (err == nil) != c.want || err != nil && !errors.Is(err, errTable) {
 			t.Errorf("%+v: %v", c.r, err)
 		}
 	}

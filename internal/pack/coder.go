@@ -93,7 +93,7 @@ func newEntropy(small bool) *entropy {
 // the next call.
 func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 	// Huffman codes need two symbols, and a sparse plane is often all zeros.
-	if c != stored && same(in) {
+	if c != stored && allEqual(in) {
 		return fill, in[:1]
 	}
 	var out []byte
@@ -131,8 +131,8 @@ func (e *entropy) code(c coder, in []byte) (coder, []byte) {
 	return c, out
 }
 
-// same reports whether all bytes of b are equal.
-func same(b []byte) bool { return bytes.Equal(b[1:], b[:len(b)-1]) }
+// allEqual reports whether all bytes of b are equal.
+func allEqual(b []byte) bool { return bytes.Equal(b[1:], b[:len(b)-1]) }
 
 // appendPlane appends the blocks of a plane.
 func (e *entropy) appendPlane(dst []byte, c coder, plane []byte) []byte {

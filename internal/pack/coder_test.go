@@ -11,7 +11,7 @@ func TestSlowLevelIsUsedWhereItIsSmaller(t *testing.T) {
 		for len(in) >= 512 {
 			piece := in[:min(len(in), 512+len(in)/3)]
 			in = in[len(piece):]
-			if same(piece) {
+			if allEqual(piece) {
 				continue
 			}
 			fast, slow := len(e.enc.EncodeAll(piece, nil)), len(e.slow.EncodeAll(piece, nil))

@@ -29,7 +29,7 @@ func TestHuffmanAgreesWithZstandard(t *testing.T) {
 	for _, n := range []int{16, 17, 99, 1000, blockSize - 1, blockSize} {
 		for _, p := range []float64{0.9, 0.5, 0.2, 0.02} {
 			in := distributed(n, p)
-			if same(in) {
+			if allEqual(in) {
 				continue
 			}
 			theirs, _, err := huff0.Compress4X(in, &huff0.Scratch{Reuse: huff0.ReusePolicyNone})
@@ -90,7 +90,7 @@ func TestFormsOfWeights(t *testing.T) {
 	for _, n := range []int{16, 99, 1000, 20_000} {
 		for _, p := range []float64{0.9, 0.7, 0.5, 0.2, 0.1, 0.05, 0.02} {
 			h, in := &huffmanCoder{}, distributed(n, p)
-			if same(in) {
+			if allEqual(in) {
 				continue
 			}
 			last := int(slices.Max(h.assign(in)))

@@ -11,26 +11,26 @@ import (
 // for lossless data compression, Florida Tech. 2005). It is slow, needs no tables in the data, and finds structure in
 // little data. All of it is integers.
 type mixer struct {
-	data     []byte // so far
-	partial  uint32 // the bits of the current byte after a leading 1
-	place    int    // bits of the current byte
-	hashes   [contexts]uint32
-	lines    [columns]*line // of the current half of a byte
-	nibble   uint32         // the bits of the current half after a leading 1
-	tables   [contexts][]line
-	shift    uint // of hashes, so that they are indexes of tables
-	inputs   [columns]int32
-	weights  [][columns]int32
-	known    int             // lines that were used before
-	set      int             // of weights
-	active   []uint          // the contexts that are used
-	effect   [contexts]int64 // of each on predictions, since the last check
-	errors   int64           // of predictions, since the last check
-	followed int             // position in data that the match model predicts, 0 for none
-	length   int             // of the match
-	starts   []int32
-	matches  [64]counter // by length of the match and predicted bit
-	matched  *counter    // the current one, nil without a match
+	data       []byte // so far
+	partial    uint32 // the bits of the current byte after a leading 1
+	place      int    // bits of the current byte
+	hashes     [contexts]uint32
+	lines      [columns]*line // of the current half of a byte
+	nibble     uint32         // the bits of the current half after a leading 1
+	tables     [contexts][]line
+	shift      uint // of hashes, so that they are indexes of tables
+	inputs     [columns]int32
+	weights    [][columns]int32
+	knownLines int             // lines that were used before
+	set        int             // of weights
+	active     []uint          // the contexts that are used
+	effect     [contexts]int64 // of each on predictions, since the last check
+	errors     int64           // of predictions, since the last check
+	followed   int             // position in data that the match model predicts, 0 for none
+	length     int             // of the match
+	starts     []int32
+	matches    [64]counter // by length of the match and predicted bit
+	matched    *counter    // the current one, nil without a match
 }
 
 // contexts is the number of contexts, each with a hash table of lines. The inputs after them are of the match model and
@@ -79,8 +79,8 @@ func newMixer(n int) *mixer {
 	return m
 }
 
-// at is the byte i before the current one.
-func (m *mixer) at(i int) uint32 {
+// byteBefore is the byte i before the current one.
+func (m *mixer) byteBefore(i int) uint32 {
 	if i > len(m.data) {
 		return 0
 	}
@@ -89,7 +89,7 @@ func (m *mixer) at(i int) uint32 {
 
 // byteDone computes the contexts of the next byte.
 func (m *mixer) byteDone() {
-	c1, c2, c3, c4 := m.at(1), m.at(2), m.at(3), m.at(4)
+	c1, c2, c3, c4 := m.byteBefore(1), m.byteBefore(2), m.byteBefore(3), m.byteBefore(4)
 	last := c1 | c2<<8 | c3<<16 | c4<<24
 	for i, c := range [contexts]uint32{
 		0,
@@ -97,8 +97,8 @@ func (m *mixer) byteDone() {
 		c1 | c2<<8,
 		last & 0xffffff,
 		last,
-		last ^ (m.at(5)|m.at(6)<<8)*0x2f0b4c47,
-		c4 | m.at(8)<<8,
+		last ^ (m.byteBefore(5)|m.byteBefore(6)<<8)*0x2f0b4c47,
+		c4 | m.byteBefore(8)<<8,
 		c4,
 		c2 | c3<<8,
 	} {
@@ -111,7 +111,7 @@ func (m *mixer) byteDone() {
 
 // halfDone finds the lines of the next half of a byte. A line of another context is cleared.
 func (m *mixer) halfDone() {
-	m.known, m.nibble = 0, 1
+	m.knownLines, m.nibble = 0, 1
 	var hashes, checks [contexts]counter // all lines are read before a branch depends on one
 	for _, i := range m.active {
 		// partial is 1 for the first half of a byte, and has its bits for the second one.
@@ -122,7 +122,7 @@ func (m *mixer) halfDone() {
 	}
 	for _, i := range m.active {
 		if checks[i] == hashes[i] {
-			m.known++
+			m.knownLines++
 		} else {
 			*m.lines[i] = line{hashes[i]}
 		}
@@ -158,7 +158,7 @@ func (m *mixer) predict() uint32 {
 	rank := m.predictMatch()
 	// Weights by how many contexts have been seen before, and by the length of the match: how far a context is to
 	// be trusted depends on both.
-	m.set = m.known + rank*(contexts+1)
+	m.set = m.knownLines + rank*(contexts+1)
 	w, nibble := &m.weights[m.set], m.nibble&15
 	sum := 256*int64(w[constant]) + int64(m.inputs[matching])*int64(w[matching])
 	for _, i := range m.active {

@@ -68,7 +68,7 @@ func TestMatches(t *testing.T) {
 		followed := 0
 		for i, b := range in {
 			m.data = append(m.data, b)
-			m.match(m.at(1) | m.at(2)<<8 | m.at(3)<<16 | m.at(4)<<24)
+			m.match(m.byteBefore(1) | m.byteBefore(2)<<8 | m.byteBefore(3)<<16 | m.byteBefore(4)<<24)
 			common := 0
 			for common < min(m.followed, 400) && in[m.followed-1-common] == in[i-common] {
 				common++
@@ -93,9 +93,9 @@ func TestSetsOfWeights(t *testing.T) {
 	m.data = make([]byte, 100)
 	for length, followed := range map[int]int{0: 0, 15: 50, 16: 50} {
 		m.length, m.followed = length, followed
-		for m.known = 0; m.known <= contexts; m.known++ {
+		for m.knownLines = 0; m.knownLines <= contexts; m.knownLines++ {
 			if m.predict(); seen[m.set] {
-				t.Errorf("%d known contexts and a match of %d bytes have the weights of others", m.known, length)
+				t.Errorf("%d known contexts and a match of %d bytes have the weights of others", m.knownLines, length)
 			}
 			seen[m.set] = true
 		}

@@ -71,7 +71,7 @@ func Read(
 	if err := (pipeline{width(o.Workers, o.Memory), small(u.head.Files), u.next, u.decode, u.emit}).run(ctx); err != nil {
 		return nil, err
 	}
-	if err := u.check(); err != nil {
+	if err := u.checkIndex(); err != nil {
 		return nil, u.fail(u.at, err)
 	}
 	return &u.index, nil
@@ -216,7 +216,7 @@ func (u *reader) emit(c *chunk) error {
 	// only.
 	err := u.follow(c)
 	if err == nil {
-		err = u.parts.check(c.header)
+		err = u.parts.checkRecord(c.header)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: record %d: %w", u.name, c.number, err)
@@ -230,7 +230,7 @@ func (u *reader) emit(c *chunk) error {
 	if u.done += int64(c.header.raw); u.Progress != nil {
 		u.Progress(u.done, u.total)
 	}
-	return u.parts.add(c.header, c.raw)
+	return u.parts.addRecord(c.header, c.raw)
 }
 
 // follow reads back the content that a reference denotes.
@@ -278,8 +278,8 @@ func (u *reader) write(file int, b []byte) error {
 	return err
 }
 
-// check compares the index with what was unpacked.
-func (u *reader) check() error {
+// checkIndex compares the index with what was unpacked.
+func (u *reader) checkIndex() error {
 	if err := u.parts.finish(); err != nil {
 		return err
 	}

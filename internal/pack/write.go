@@ -238,7 +238,7 @@ func (p *writer) emit(c *chunk) error {
 	if err := p.refer(c); err != nil {
 		return err
 	}
-	if err := p.sums.add(c.header, c.raw); err != nil {
+	if err := p.sums.addRecord(c.header, c.raw); err != nil {
 		return err
 	}
 	p.list(c)

@@ -20,7 +20,7 @@ func (c *cutter) line(by string) (*line, error) {
 		return nil, errors.New("the engine cannot plan a run of the model: stages can only be balanced by weights")
 	}
 	n := len(c.nodes)
-	l := &line{own: make([]int64, n), needs: make([][]int, n), cross: make([]int64, n+1), makes: make([]int, n+1)}
+	l := &line{own: make([]int64, n), needs: make([][]int, n), cross: make([]int64, n+1), producers: make([]int, n+1)}
 	switch by {
 	case "weights":
 		c.weights(l)
@@ -55,9 +55,9 @@ func (c *cutter) weights(l *line) {
 		for _, v := range c.consts[n] {
 			at, known := index[v]
 			if !known {
-				at = len(l.things)
+				at = len(l.resources)
 				index[v] = at
-				l.things = append(l.things, v.Const.Bytes())
+				l.resources = append(l.resources, v.Const.Bytes())
 			}
 			l.needs[i] = append(l.needs[i], at)
 		}
@@ -79,7 +79,7 @@ func (c *cutter) crossings(l *line) {
 			barred[h.last+1]--
 		}
 	}
-	c.makes(l, hops)
+	c.lastProducers(l, hops)
 	c.bars = make([]bool, len(l.cross))
 	open, across := 0, int64(0)
 	for at := range l.cross {
@@ -91,11 +91,11 @@ func (c *cutter) crossings(l *line) {
 	}
 }
 
-// makes finds the last producer before each cut: hops are in order of their producers, so the last one that covers a
-// cut counts.
-func (c *cutter) makes(l *line, hops []hop) {
+// lastProducers finds the last producer before each cut: hops are in order of their producers, so the last one that
+// covers a cut counts.
+func (c *cutter) lastProducers(l *line, hops []hop) {
 	// Union-find with path halving: each cut is assigned once, by the last producer, however many values cross it.
-	next := make([]int, len(l.makes)+1) // the next cut, from each, that no later hop covers
+	next := make([]int, len(l.producers)+1) // the next cut, from each, that no later hop covers
 	for at := range next {
 		next[at] = at
 	}
@@ -108,7 +108,7 @@ func (c *cutter) makes(l *line, hops []hop) {
 	}
 	for _, h := range slices.Backward(hops) {
 		for at := open(h.first + 1); at <= c.last[h.value]; at = open(at) {
-			l.makes[at], next[at] = h.first, at+1
+			l.producers[at], next[at] = h.first, at+1
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (o *outline) extract(starts []int, types map[string]*ir.Type, k int) error 
 	g.SetOutputs(part.results(g)...)
 	g.Inputs = part.entries(g)
 	for _, n := range slices.Backward(o.order) {
-		if !part.nodes[n] && !part.aside[n] {
+		if !part.nodes[n] && !part.constantNodes[n] {
 			n.Remove()
 		}
 	}
@@ -75,7 +75,7 @@ func sorted(list, ranked []*ir.Value) []*ir.Value {
 	var all, out ordered[*ir.Value]
 	all.add(list...)
 	for _, v := range ranked {
-		if all.known[v] {
+		if all.set[v] {
 			out.add(v)
 		}
 	}
@@ -88,7 +88,7 @@ func sorted(list, ranked []*ir.Value) []*ir.Value {
 func (p *part) entries(g *ir.Graph) []*ir.Value {
 	var list []*ir.Value
 	for _, v := range g.Inputs {
-		if p.inputs.known[v] || v.Const != nil && p.consts.known[v] {
+		if p.inputs.set[v] || v.Const != nil && p.consts.set[v] {
 			list = append(list, v)
 		}
 	}

@@ -20,7 +20,7 @@ func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*Stag
 		Crosses: []Port{},
 	}
 	part := c.part(starts, k)
-	s.Nodes += len(part.aside)
+	s.Nodes += len(part.constantNodes)
 	for _, v := range part.consts.list {
 		s.Weights += v.Const.Bytes()
 	}
@@ -107,8 +107,8 @@ func (c *cutter) peak(p *part, first, end int) (int64, error) {
 	return line.Peak, nil
 }
 
-// shared are the constants that several stages need, in the order of their first use.
-func (c *cutter) shared(starts []int) []Shared {
+// sharedWeights are the constants that several stages need, in the order of their first use.
+func (c *cutter) sharedWeights(starts []int) []Shared {
 	in := map[*ir.Value][]int{}
 	var order []*ir.Value
 	for i, n := range c.nodes {
@@ -135,7 +135,7 @@ func (c *cutter) shared(starts []int) []Shared {
 func (c *cutter) unknown() int {
 	count := 0
 	for i := range c.nodes {
-		for _, v := range c.made(i) {
+		for _, v := range c.laterOutputs(i) {
 			if _, known := c.types.spec(v); !known {
 				count++
 			}

@@ -35,13 +35,13 @@ func residualChain(n int) *ir.Model {
 func TestSearchIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "nodes")
-		l := &line{needs: make([][]int, n), cross: make([]int64, n+1), makes: make([]int, n+1)}
+		l := &line{needs: make([][]int, n), cross: make([]int64, n+1), producers: make([]int, n+1)}
 		l.own = rapid.SliceOfN(rapid.Int64Range(0, 5), n, n).Draw(t, "own")
-		l.things = rapid.SliceOfN(rapid.Int64Range(1, 5), 3, 3).Draw(t, "things")
+		l.resources = rapid.SliceOfN(rapid.Int64Range(1, 5), 3, 3).Draw(t, "things")
 		for i := range n {
 			l.needs[i] = rapid.SliceOfNDistinct(rapid.IntRange(0, 2), 0, 3, rapid.ID).Draw(t, "needs")
 			l.cross[i+1] = rapid.Int64Range(-1, 5).Draw(t, "cross")
-			l.makes[i+1] = rapid.IntRange(0, i).Draw(t, "makes")
+			l.producers[i+1] = rapid.IntRange(0, i).Draw(t, "makes")
 		}
 		l.cross[n] = 0
 		stages := rapid.IntRange(1, 4).Draw(t, "stages")
@@ -75,7 +75,7 @@ func everyPartition(l *line, n int) (largest, bytes int64) {
 			return
 		}
 		for end := first + 1; end <= len(l.own); end++ {
-			if l.cross[end] >= 0 && l.makes[end] >= first {
+			if l.cross[end] >= 0 && l.producers[end] >= first {
 				visit(end, k+1, max(cost, l.cost(first, end)), across+l.cross[end])
 			}
 		}

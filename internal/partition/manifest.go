@@ -59,7 +59,7 @@ func checkManifest(m *ShardManifest) error {
 	if m.Ranks < 1 || m.Ranks > maxRanks || len(m.Segments) == 0 || len(m.Outputs) == 0 {
 		return errors.New("not a manifest of stages or shards")
 	}
-	c := checker{ranks: m.Ranks, rank: map[string]int{}, made: map[string][]string{}, sums: map[string]bool{}}
+	c := checker{ranks: m.Ranks, rank: map[string]int{}, outputs: map[string][]string{}, sums: map[string]bool{}}
 	for _, s := range m.Segments {
 		if err := c.segment(s); err != nil {
 			return err
@@ -75,10 +75,10 @@ func checkManifest(m *ShardManifest) error {
 
 // A checker has the values of the segments before one.
 type checker struct {
-	ranks int
-	rank  map[string]int      // of each file
-	made  map[string][]string // outputs of each file
-	sums  map[string]bool
+	ranks   int
+	rank    map[string]int      // of each file
+	outputs map[string][]string // outputs of each file
+	sums    map[string]bool
 }
 
 func (c *checker) segment(s Segment) error {
@@ -108,7 +108,7 @@ func (c *checker) segment(s Segment) error {
 		}
 		// Only now: a shard does not read values of the others in its segment, as they run at the same time.
 		ranks[shard.Rank] = true
-		c.rank[shard.File], c.made[shard.File] = shard.Rank, shard.Outputs
+		c.rank[shard.File], c.outputs[shard.File] = shard.Rank, shard.Outputs
 	}
 	for _, r := range s.Reductions {
 		if r.Operation != "sum" {
@@ -142,7 +142,7 @@ func (c *checker) input(rank int, in Operand) error {
 }
 
 func (c *checker) has(file, value string) error {
-	if !slices.Contains(c.made[file], value) {
+	if !slices.Contains(c.outputs[file], value) {
 		return fmt.Errorf("not an output of an earlier file %q", file)
 	}
 	return nil

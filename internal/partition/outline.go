@@ -9,13 +9,13 @@ import (
 // in topological order. Nodes that depend on constants only are duplicated into every stage that
 // needs their results, like constants.
 type outline struct {
-	graph  *ir.Graph
-	order  []*ir.Node               // all nodes
-	nodes  []*ir.Node               // those that are partitioned
-	at     map[*ir.Node]int         // their positions
-	consts map[*ir.Node][]*ir.Value // constants that each node needs, in order of use
-	aside  map[*ir.Node][]*ir.Node  // constant-only nodes that each node needs, in order
-	last   map[*ir.Value]int        // index of the last consumer of a value; number of nodes for model outputs
+	graph         *ir.Graph
+	order         []*ir.Node               // all nodes
+	nodes         []*ir.Node               // those that are partitioned
+	at            map[*ir.Node]int         // their positions
+	consts        map[*ir.Node][]*ir.Value // constants that each node needs, in order of use
+	constantNodes map[*ir.Node][]*ir.Node  // constant-only nodes that each node needs, in order
+	last          map[*ir.Value]int        // index of the last consumer of a value; number of nodes for model outputs
 }
 
 // newOutline returns an error for cyclic graphs.
@@ -25,7 +25,7 @@ func newOutline(g *ir.Graph) (*outline, error) {
 		return nil, err
 	}
 	o := &outline{graph: g, order: order, at: map[*ir.Node]int{}, last: map[*ir.Value]int{}}
-	o.consts, o.aside = map[*ir.Node][]*ir.Value{}, map[*ir.Node][]*ir.Node{}
+	o.consts, o.constantNodes = map[*ir.Node][]*ir.Value{}, map[*ir.Node][]*ir.Node{}
 	for _, n := range order {
 		// In topological order, so that what n reads has been decided before.
 		if constant := o.constants(n); constant {
@@ -58,7 +58,7 @@ func (o *outline) constants(n *ir.Node) bool {
 		case v.Const != nil:
 			consts.add(v)
 		case from != nil && o.isAside(from):
-			aside.add(o.aside[from]...)
+			aside.add(o.constantNodes[from]...)
 			aside.add(from)
 			consts.add(o.consts[from]...)
 			constant = constant && len(aside.list) < maxAside
@@ -66,7 +66,7 @@ func (o *outline) constants(n *ir.Node) bool {
 			constant = false
 		}
 	}
-	o.consts[n], o.aside[n] = consts.list, aside.list
+	o.consts[n], o.constantNodes[n] = consts.list, aside.list
 	return constant
 }
 
@@ -117,8 +117,8 @@ func within(n *ir.Node, g *ir.Graph, yield func(*ir.Value) bool) bool {
 	return true
 }
 
-// made are the outputs of node i with later consumers.
-func (o *outline) made(i int) []*ir.Value {
+// laterOutputs are the outputs of node i with later consumers.
+func (o *outline) laterOutputs(i int) []*ir.Value {
 	var vs []*ir.Value
 	for _, v := range o.nodes[i].Outputs {
 		if v != nil && o.last[v] > i {
@@ -139,7 +139,7 @@ type hop struct {
 func (o *outline) hops() []hop {
 	var hs []hop
 	for i := range o.nodes {
-		for _, v := range o.made(i) {
+		for _, v := range o.laterOutputs(i) {
 			hs = append(hs, hop{v, i, o.lastConsumer(v)})
 		}
 	}

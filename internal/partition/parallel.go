@@ -29,14 +29,14 @@ func (s split) length() (n int64) {
 // device.
 type division struct {
 	*cutter
-	row     *ir.Node
-	columns []*ir.Node
-	nodes   []*ir.Node           // the column-parallel products and the nodes between, consumers before producers
-	values  map[*ir.Value]split  // outputs of nodes
-	reads   map[*ir.Node][]split // by input; without blocks for inputs that are read as a whole
-	lengths []int64              // of blocks and heads, which have to be divided into whole numbers
-	open    nodeHeap
-	queued  map[*ir.Node]bool
+	row         *ir.Node
+	columns     []*ir.Node
+	nodes       []*ir.Node           // the column-parallel products and the nodes between, consumers before producers
+	values      map[*ir.Value]split  // outputs of nodes
+	inputSplits map[*ir.Node][]split // by input; without blocks for inputs that are read as a whole
+	lengths     []int64              // of blocks and heads, which have to be divided into whole numbers
+	open        nodeHeap
+	queued      map[*ir.Node]bool
 }
 
 // divisions finds for each product the products before it. A product is in at most one pair.
@@ -146,11 +146,11 @@ const maxBetween = 1000
 // there is no product whose columns are divided.
 func (c *cutter) divide(row *ir.Node, taken map[*ir.Node]bool) *division {
 	d := &division{
-		cutter: c,
-		row:    row,
-		values: map[*ir.Value]split{},
-		reads:  map[*ir.Node][]split{},
-		queued: map[*ir.Node]bool{},
+		cutter:      c,
+		row:         row,
+		values:      map[*ir.Value]split{},
+		inputSplits: map[*ir.Node][]split{},
+		queued:      map[*ir.Node]bool{},
 	}
 	x := row.Input(0)
 	axes, ok := operator.Of(row).Input(0).Axes(row, c.rank(x))
@@ -158,8 +158,8 @@ func (c *cutter) divide(row *ir.Node, taken map[*ir.Node]bool) *division {
 		return nil
 	}
 	k := length(row, inner)
-	d.read(row, 0, split{axes.Reduction[0], []int64{k}})
-	d.read(row, 1, split{axisOf(row, inner), []int64{k}})
+	d.readPart(row, 0, split{axes.Reduction[0], []int64{k}})
+	d.readPart(row, 1, split{axisOf(row, inner), []int64{k}})
 	for len(d.open) > 0 {
 		if len(d.nodes) > maxBetween {
 			return nil
@@ -212,7 +212,7 @@ func (d *division) visit(n *ir.Node, taken map[*ir.Node]bool) {
 	d.lengths = append(d.lengths, lengths...)
 	for i, s := range ins {
 		if len(s.blocks) > 0 {
-			d.read(n, i, s)
+			d.readPart(n, i, s)
 		}
 	}
 }
@@ -242,12 +242,12 @@ func (d *division) columnInputs(n *ir.Node, out split) (ins []split, lengths []i
 	return ins, nil, ok
 }
 
-// read records that n reads a part of its input i.
-func (d *division) read(n *ir.Node, i int, s split) {
-	if d.reads[n] == nil {
-		d.reads[n] = make([]split, len(n.Inputs()))
+// readPart records that n reads a part of its input i.
+func (d *division) readPart(n *ir.Node, i int, s split) {
+	if d.inputSplits[n] == nil {
+		d.inputSplits[n] = make([]split, len(n.Inputs()))
 	}
-	d.reads[n][i] = s
+	d.inputSplits[n][i] = s
 	d.lengths = append(d.lengths, s.blocks...)
 	from := n.Input(i).Producer()
 	// A max-heap by position: a node is visited after all of its consumers, so that its outputs have all their
@@ -261,7 +261,7 @@ func (d *division) read(n *ir.Node, i int, s split) {
 // demand is the division in which a consumer reads v, false if none does.
 func (d *division) demand(v *ir.Value) (split, bool) {
 	for _, u := range v.Uses() {
-		if reads := d.reads[u.Node]; reads != nil && len(reads[u.Index].blocks) > 0 {
+		if reads := d.inputSplits[u.Node]; reads != nil && len(reads[u.Index].blocks) > 0 {
 			return reads[u.Index], true
 		}
 	}
@@ -275,7 +275,7 @@ func (d *division) agreed(v *ir.Value, s split) bool {
 		return false
 	}
 	for _, u := range v.Uses() {
-		reads := d.reads[u.Node]
+		reads := d.inputSplits[u.Node]
 		switch {
 		case u.Node == nil:
 			if u.Graph != d.graph || len(s.blocks) != 1 {

@@ -4,25 +4,25 @@ import "github.com/mcompress/mcompress/ir"
 
 // A part is the nodes and values of one stage.
 type part struct {
-	nodes, aside map[*ir.Node]bool // partitioned nodes, and constant-only nodes
-	consts       ordered[*ir.Value]
-	inputs       ordered[*ir.Value]
-	outputs      ordered[*ir.Value]
+	nodes, constantNodes map[*ir.Node]bool // partitioned nodes, and constant-only nodes
+	consts               ordered[*ir.Value]
+	inputs               ordered[*ir.Value]
+	outputs              ordered[*ir.Value]
 }
 
 // An ordered is a list without duplicates.
 type ordered[T comparable] struct {
-	list  []T
-	known map[T]bool
+	list []T
+	set  map[T]bool
 }
 
 func (o *ordered[T]) add(more ...T) {
-	if o.known == nil {
-		o.known = map[T]bool{}
+	if o.set == nil {
+		o.set = map[T]bool{}
 	}
 	for _, x := range more {
-		if !o.known[x] {
-			o.known[x] = true
+		if !o.set[x] {
+			o.set[x] = true
 			o.list = append(o.list, x)
 		}
 	}
@@ -32,43 +32,43 @@ func (o *ordered[T]) add(more ...T) {
 // stage.
 func (o *outline) part(starts []int, k int) *part {
 	first, end := starts[k], starts[k+1]
-	p := &part{nodes: map[*ir.Node]bool{}, aside: map[*ir.Node]bool{}}
+	p := &part{nodes: map[*ir.Node]bool{}, constantNodes: map[*ir.Node]bool{}}
 	for i, n := range o.nodes[first:end] {
 		p.nodes[n] = true
-		p.needs(o, n)
+		p.addConstants(o, n)
 		for v := range reads(n) {
-			p.reads(o, v, first)
+			p.addInput(o, v, first)
 		}
-		for _, v := range o.made(first + i) {
+		for _, v := range o.laterOutputs(first + i) {
 			if o.last[v] >= end {
 				p.outputs.add(v)
 			}
 		}
 	}
 	if end == len(o.nodes) {
-		p.loose(o)
+		p.addUnproduced(o)
 	}
 	return p
 }
 
-// needs adds the constants of n.
-func (p *part) needs(o *outline, n *ir.Node) {
+// addConstants adds the constants of n.
+func (p *part) addConstants(o *outline, n *ir.Node) {
 	p.consts.add(o.consts[n]...)
-	for _, a := range o.aside[n] {
-		p.aside[a] = true
+	for _, a := range o.constantNodes[n] {
+		p.constantNodes[a] = true
 	}
 }
 
-// reads adds v if an earlier stage produces it or is a model input.
-func (p *part) reads(o *outline, v *ir.Value, first int) {
+// addInput adds v if an earlier stage produces it or is a model input.
+func (p *part) addInput(o *outline, v *ir.Value, first int) {
 	n := v.Producer()
 	if at, cut := o.at[n]; v.Const == nil && (n == nil || cut && at < first) {
 		p.inputs.add(v)
 	}
 }
 
-// loose adds the model outputs that are inputs or depend on constants only.
-func (p *part) loose(o *outline) {
+// addUnproduced adds the model outputs that are inputs or depend on constants only.
+func (p *part) addUnproduced(o *outline) {
 	for _, v := range o.graph.Outputs {
 		n := v.Producer()
 		_, cut := o.at[n]
@@ -80,8 +80,8 @@ func (p *part) loose(o *outline) {
 		case n == nil:
 			p.inputs.add(v)
 		default:
-			p.aside[n] = true
-			p.needs(o, n)
+			p.constantNodes[n] = true
+			p.addConstants(o, n)
 		}
 		p.outputs.add(v)
 	}

@@ -10,13 +10,13 @@ import (
 // A line is a sequence of nodes as costs. It may be cut between any two nodes, except at
 // excluded cuts.
 type line struct {
-	own    []int64 // the cost of each node
-	needs  [][]int // resources common to nodes of a stage; per node, without repetition
-	things []int64 // cost of each resource, counted once per stage that needs it
-	cross  []int64 // bytes that cross the cut before each node and after the last; negative for excluded cuts
-	makes  []int   // last node before each cut whose outputs are needed after it, or are model outputs
-	before [][]int // for each of needs, the previous node that needs it; -1 for none
-	after  [][]int // for each of needs, the next node that needs it; their number for none
+	own       []int64 // the cost of each node
+	needs     [][]int // resources common to nodes of a stage; per node, without repetition
+	resources []int64 // cost of each resource, counted once per stage that needs it
+	cross     []int64 // bytes that cross the cut before each node and after the last; negative for excluded cuts
+	producers []int   // last node before each cut whose outputs are needed after it, or are model outputs
+	before    [][]int // for each of needs, the previous node that needs it; -1 for none
+	after     [][]int // for each of needs, the next node that needs it; their number for none
 }
 
 // partition cuts the line into n stages and returns their first nodes, followed by the length of the
@@ -57,7 +57,7 @@ func (l *line) partition(n int) ([]int, error) {
 
 // total is a cost that no stage exceeds.
 func (l *line) total() (cost int64) {
-	for _, c := range slices.Concat(l.own, l.things) {
+	for _, c := range slices.Concat(l.own, l.resources) {
 		cost += c
 	}
 	return cost
@@ -129,7 +129,7 @@ func (l *line) search(n int, limit int64) []int {
 			}
 			// The stage [first, end) is within the limit from furthest[end] on, and contains the last node with a needed
 			// output up to makes[end]. minTree finds the best start in this range.
-			if first := before.least(furthest[end], min(end, l.makes[end]+1)); first >= 0 && best[first] != unreached {
+			if first := before.least(furthest[end], min(end, l.producers[end]+1)); first >= 0 && best[first] != unreached {
 				next[end], from[k][end] = best[first]+l.cross[end], int32(first)
 			}
 		}
@@ -154,7 +154,7 @@ func (l *line) furthest(limit int64) []int {
 		cost += l.own[i]
 		for k, t := range l.needs[i] {
 			if l.before[i][k] < first {
-				cost += l.things[t]
+				cost += l.resources[t]
 			}
 		}
 		// Two pointers, as neither end moves back. A resource leaves with its last consumer before i.
@@ -162,7 +162,7 @@ func (l *line) furthest(limit int64) []int {
 			cost -= l.own[first]
 			for k, t := range l.needs[first] {
 				if l.after[first][k] > i {
-					cost -= l.things[t]
+					cost -= l.resources[t]
 				}
 			}
 		}
@@ -178,7 +178,7 @@ func (l *line) costs(first int, limit int64, visit func(end int, cost int64)) {
 		cost += l.own[i]
 		for k, t := range l.needs[i] {
 			if l.before[i][k] < first {
-				cost += l.things[t]
+				cost += l.resources[t]
 			}
 		}
 		if cost > limit {
@@ -190,7 +190,7 @@ func (l *line) costs(first int, limit int64, visit func(end int, cost int64)) {
 
 // relate records for each node and resource the previous and the next node that needs it.
 func (l *line) relate() {
-	last := slices.Repeat([]int{-1}, len(l.things))
+	last := slices.Repeat([]int{-1}, len(l.resources))
 	l.before = make([][]int, len(l.needs))
 	for i, needs := range l.needs {
 		for _, t := range needs {
@@ -198,7 +198,7 @@ func (l *line) relate() {
 			last[t] = i
 		}
 	}
-	next := slices.Repeat([]int{len(l.needs)}, len(l.things))
+	next := slices.Repeat([]int{len(l.needs)}, len(l.resources))
 	l.after = make([][]int, len(l.needs))
 	for i, needs := range slices.Backward(l.needs) {
 		for _, t := range needs {

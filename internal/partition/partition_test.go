@@ -10,14 +10,14 @@ import (
 // lines draws short lines with shared resources and excluded cuts.
 func lines(t *rapid.T) *line {
 	n := rapid.IntRange(1, 9).Draw(t, "nodes")
-	l := &line{cross: make([]int64, n+1), makes: make([]int, n+1)}
+	l := &line{cross: make([]int64, n+1), producers: make([]int, n+1)}
 	for range rapid.IntRange(0, 4).Draw(t, "things") {
-		l.things = append(l.things, rapid.Int64Range(0, 20).Draw(t, "thing"))
+		l.resources = append(l.resources, rapid.Int64Range(0, 20).Draw(t, "thing"))
 	}
 	for i := range n {
 		l.own = append(l.own, rapid.Int64Range(0, 20).Draw(t, "own"))
 		var needs []int
-		for thing := range l.things {
+		for thing := range l.resources {
 			if rapid.Bool().Draw(t, "needs") {
 				needs = append(needs, thing)
 			}
@@ -25,10 +25,10 @@ func lines(t *rapid.T) *line {
 		l.needs = append(l.needs, needs)
 		if i > 0 {
 			l.cross[i] = rapid.Int64Range(-1, 20).Draw(t, "cross")
-			l.makes[i] = rapid.IntRange(max(0, i-3), i-1).Draw(t, "makes")
+			l.producers[i] = rapid.IntRange(max(0, i-3), i-1).Draw(t, "makes")
 		}
 	}
-	l.makes[n] = n - 1
+	l.producers[n] = n - 1
 	return l
 }
 
@@ -44,11 +44,11 @@ func price(l *line, starts []int) (largest, cross int64, ok bool) {
 			}
 		}
 		for thing := range have {
-			cost += l.things[thing]
+			cost += l.resources[thing]
 		}
 		largest = max(largest, cost)
 		cross += l.cross[end]
-		if l.cross[end] < 0 || l.makes[end] < first {
+		if l.cross[end] < 0 || l.producers[end] < first {
 			return 0, 0, false
 		}
 	}
@@ -99,7 +99,7 @@ func TestPartitionIsTheBestThereIs(t *testing.T) {
 }
 
 func TestMoreStagesThanCuts(t *testing.T) {
-	l := &line{own: []int64{1, 1, 1}, needs: make([][]int, 3), cross: []int64{0, -1, 5, 0}, makes: []int{0, 0, 1, 2}}
+	l := &line{own: []int64{1, 1, 1}, needs: make([][]int, 3), cross: []int64{0, -1, 5, 0}, producers: []int{0, 0, 1, 2}}
 	for n, want := range map[int]string{0: "0 stages: the graph can be partitioned into 1 to 2",
 		3: "3 stages: the graph can be partitioned into 1 to 2"} {
 		if _, err := l.partition(n); err == nil || err.Error() != want {
@@ -113,7 +113,7 @@ func TestMoreStagesThanCuts(t *testing.T) {
 func TestNextBestPartition(t *testing.T) {
 	for worse := range int64(10) { // than the best cut, which is before the last node
 		l := &line{own: []int64{9, 1, 1 + worse, 20}, needs: make([][]int, 4), cross: []int64{0, 1, 10, 0, 0},
-			makes: []int{0, 0, 1, 2, 2}}
+			producers: []int{0, 0, 1, 2, 2}}
 		if got, err := l.partition(2); err != nil || !slices.Equal(got, []int{0, 2, 4}) {
 			t.Errorf("worse by %d: got %v, %v", 1+worse, got, err)
 		}

@@ -55,6 +55,6 @@ func New(ctx context.Context, m *ir.Model, o Options) (*Plan, error) {
 		s.Cost = l.cost(p.starts[k], p.starts[k+1])
 		p.Stages = append(p.Stages, s)
 	}
-	p.Shared, p.Parallel, p.Unknown = c.shared(p.starts), c.pairs(int64(o.Stages)), c.unknown()
+	p.Shared, p.Parallel, p.Unknown = c.sharedWeights(p.starts), c.pairs(int64(o.Stages)), c.unknown()
 	return p, nil
 }

@@ -47,7 +47,7 @@ func (r *rule) apply() bool {
 	}
 	switch {
 	case f.Elementwise == operator.Unary:
-		return r.same()
+		return r.sameAsOutput()
 	case f.Elementwise == operator.Broadcasts:
 		return r.broadcasts()
 	case f.Distribution:
@@ -63,8 +63,8 @@ func (r *rule) apply() bool {
 // out is the division of the first output.
 func (r *rule) out() split { return r.outs[0] }
 
-// same divides the first input like the first output.
-func (r *rule) same() bool {
+// sameAsOutput divides the first input like the first output.
+func (r *rule) sameAsOutput() bool {
 	r.ins[0] = r.out()
 	return len(r.out().blocks) > 0
 }
@@ -113,14 +113,14 @@ func (r *rule) distribution(f *operator.Facts) bool {
 	rank := r.rank(r.n.Outputs[0])
 	// Before opset 13 Softmax and its relatives are computed over all axes from axis on, since then over one.
 	if r.n.Graph().Opset("") < f.FlattensBefore {
-		return r.out().axis < r.attr("axis", 1, rank) && r.same()
+		return r.out().axis < r.attr("axis", 1, rank) && r.sameAsOutput()
 	}
-	return r.out().axis != r.attr("axis", -1, rank) && r.same()
+	return r.out().axis != r.attr("axis", -1, rank) && r.sameAsOutput()
 }
 
 func (r *rule) normalization() bool {
 	// Mean and variance are those of all axes from axis on, which each device has to have whole.
-	return r.out().axis < r.attr("axis", -1, r.rank(r.n.Outputs[0])) && r.same()
+	return r.out().axis < r.attr("axis", -1, r.rank(r.n.Outputs[0])) && r.sameAsOutput()
 }
 
 func (r *rule) transpose() bool {
@@ -241,9 +241,9 @@ func (r *rule) slice() bool {
 		if starts == nil {
 			return false
 		}
-		return r.out().axis >= len(starts.Ints) && r.same()
+		return r.out().axis >= len(starts.Ints) && r.sameAsOutput()
 	}
-	return !slices.ContainsFunc(axes, func(a int64) bool { return (int(a)+rank)%rank == r.out().axis }) && r.same()
+	return !slices.ContainsFunc(axes, func(a int64) bool { return (int(a)+rank)%rank == r.out().axis }) && r.sameAsOutput()
 }
 
 // split packs the blocks of outputs along the divided axis, and otherwise divides each output.
@@ -261,7 +261,7 @@ func (r *rule) split() bool {
 		}
 	}
 	if r.out().axis != axis {
-		return r.same()
+		return r.sameAsOutput()
 	}
 	r.ins[0] = packed
 	return true
@@ -314,10 +314,10 @@ func (r *rule) matMul() bool {
 func (r *rule) rotary() bool {
 	if r.rank(r.n.Input(0)) == 4 {
 		// batch × heads × positions × size.
-		return r.out().axis == 1 && r.same()
+		return r.out().axis == 1 && r.sameAsOutput()
 	}
 	heads := r.n.Int("num_heads", 0)
-	return heads > 0 && r.out().axis == 2 && r.headed(heads) && r.same()
+	return heads > 0 && r.out().axis == 2 && r.headed(heads) && r.sameAsOutput()
 }
 
 // headed adds numbers of heads, whole numbers of which are on each device.

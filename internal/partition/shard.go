@@ -80,7 +80,7 @@ func (s *sharder) dropBias() {
 
 // readParts replaces the inputs of n that it reads divided, unless their producers compute parts.
 func (s *sharder) readParts(n *ir.Node) {
-	for i, of := range s.reads[n] {
+	for i, of := range s.inputSplits[n] {
 		v := n.Input(i)
 		if v == nil || len(of.blocks) == 0 {
 			continue
@@ -223,7 +223,7 @@ func (s *sharder) resizeSplit(n *ir.Node) {
 		axis += int64(s.division.rank(n.Input(0)))
 	}
 	// Another axis is divided: the lengths along that of Split are those of the whole.
-	if int64(s.reads[n][0].axis) != axis {
+	if int64(s.inputSplits[n][0].axis) != axis {
 		return
 	}
 	var lengths []int64

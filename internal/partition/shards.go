@@ -23,7 +23,7 @@ func WriteShards(ctx context.Context, path, dir string, ranks int, s onnx.SaveOp
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	c := &shardWriter{writer: w, ranks: int64(ranks), stored: map[string]int64{}}
+	c := &shardWriter{writer: w, ranks: int64(ranks), storedBytes: map[string]int64{}}
 	if err := c.plan(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -37,14 +37,14 @@ func WriteShards(ctx context.Context, path, dir string, ranks int, s onnx.SaveOp
 // A shardWriter writes shards.
 type shardWriter struct {
 	*writer
-	ranks    int64
-	cutter   *cutter
-	divided  []*division
-	declared map[string]*ir.Type
-	manifest *ShardManifest
-	stored   map[string]int64 // bytes of each constant of the model in all files
-	whole    map[string]int64 // bytes of each constant that the model needs
-	gathered map[string]int   // axes of outputs of the model that are divided
+	ranks       int64
+	cutter      *cutter
+	divisions   []*division
+	declared    map[string]*ir.Type
+	manifest    *ShardManifest
+	storedBytes map[string]int64 // bytes of each constant of the model in all files
+	modelBytes  map[string]int64 // bytes of each constant that the model needs
+	gathered    map[string]int   // axes of outputs of the model that are divided
 }
 
 // plan finds the divisions.
@@ -69,21 +69,21 @@ func (w *shardWriter) plan(ctx context.Context) error {
 		Ranks:   int(w.ranks),
 		Divided: []DividedWeight{},
 	}
-	w.declared, w.gathered, w.whole = map[string]*ir.Type{}, map[string]int{}, map[string]int64{}
+	w.declared, w.gathered, w.modelBytes = map[string]*ir.Type{}, map[string]int{}, map[string]int64{}
 	for _, h := range o.hops() {
 		w.declared[h.value.Name] = t.declaration(h.value)
 	}
 	for _, v := range o.part([]int{0, len(o.nodes)}, 0).consts.list {
-		w.whole[v.Name] = v.Const.Bytes()
+		w.modelBytes[v.Name] = v.Const.Bytes()
 		w.manifest.Weights.Model += v.Const.Bytes()
 	}
 	var reasons []string
-	w.divided, w.manifest.Refused = w.cutter.divisible(w.ranks)
+	w.divisions, w.manifest.Refused = w.cutter.divisible(w.ranks)
 	for _, r := range w.manifest.Refused {
 		reasons = append(reasons, fmt.Sprintf("%s: %s", r.Weight, r.Reason))
 	}
 	switch {
-	case len(w.divided) > 0:
+	case len(w.divisions) > 0:
 	case len(reasons) > 0:
 		return errors.New(strings.Join(reasons, "; "))
 	default:
@@ -110,9 +110,9 @@ func (c *cutter) divisible(devices int64) (list []*division, refused []Refusal) 
 // describe adds the divided weights and outputs to the manifest.
 func (w *shardWriter) describe() {
 	known := map[string]bool{}
-	for _, d := range w.divided {
+	for _, d := range w.divisions {
 		for _, n := range append([]*ir.Node{d.row}, d.nodes...) {
-			for i, of := range d.reads[n] {
+			for i, of := range d.inputSplits[n] {
 				v := n.Input(i)
 				if len(of.blocks) == 0 || v == nil || v.Const == nil || known[v.Name] {
 					continue
@@ -145,7 +145,7 @@ func (w *shardWriter) lengths(d *division, of split) []int64 {
 // write writes the files of all segments, rank by rank, and fills the manifest.
 func (w *shardWriter) write(ctx context.Context) error {
 	// A segment ends with each reduction, and the last one with the outputs of the model.
-	for k := 0; k <= len(w.divided); k++ {
+	for k := 0; k <= len(w.divisions); k++ {
 		seg := Segment{Shards: []Shard{}}
 		for rank := range w.ranks {
 			shard, err := w.shard(ctx, k, rank)
@@ -156,8 +156,8 @@ func (w *shardWriter) write(ctx context.Context) error {
 				seg.Shards = append(seg.Shards, *shard)
 			}
 		}
-		if k < len(w.divided) {
-			p := w.divided[k].port(w.divided[k].row.Outputs[0], []int{0, len(w.cutter.nodes)})
+		if k < len(w.divisions) {
+			p := w.divisions[k].port(w.divisions[k].row.Outputs[0], []int{0, len(w.cutter.nodes)})
 			seg.Reductions = []Reduction{{Name: p.Name, Operation: "sum", Type: p.Type, Bytes: p.Bytes}}
 		}
 		if len(seg.Shards) > 0 {
@@ -175,13 +175,13 @@ func (w *shardWriter) write(ctx context.Context) error {
 func (w *shardWriter) account() {
 	b := &w.manifest.Weights
 	// Constants of the files that the model does not have are sizes of the ranks.
-	for name, stored := range w.stored {
-		if b.Stored += stored; w.whole[name] == 0 {
+	for name, stored := range w.storedBytes {
+		if b.Stored += stored; w.modelBytes[name] == 0 {
 			b.Added += stored
 		}
 	}
-	for name, whole := range w.whole {
-		if stored := w.stored[name]; stored > 0 {
+	for name, whole := range w.modelBytes {
+		if stored := w.storedBytes[name]; stored > 0 {
 			b.Replicated += stored - whole
 		} else {
 			b.Added -= whole
@@ -246,7 +246,7 @@ func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *Shard, e
 		if whole := origin[v]; whole != nil {
 			name = whole.Name
 		}
-		w.stored[name] += v.Const.Bytes()
+		w.storedBytes[name] += v.Const.Bytes()
 		m.Weights += v.Const.Bytes()
 	}
 	for _, v := range g.Inputs {
@@ -279,7 +279,7 @@ func (w *shardWriter) extract(m *ir.Model, k int, rank int64) (origin map[*ir.Va
 	// The divisions refer to nodes of the reading that they were found in. They depend on the graph alone, so that
 	// those of each reading are the same.
 	divided, _ := c.divisible(w.ranks)
-	if len(divided) != len(w.divided) || len(o.nodes) != len(w.cutter.nodes) {
+	if len(divided) != len(w.divisions) || len(o.nodes) != len(w.cutter.nodes) {
 		return nil, false, errChanged
 	}
 	m.IRVersion = max(m.IRVersion, unlistedConstants)

@@ -42,12 +42,12 @@ func Write(ctx context.Context, path, dir string, o Options, s onnx.SaveOptions)
 
 // A writer writes parts of a model into one set of files.
 type writer struct {
-	source  *onnx.File
-	dir     string
-	name    string // of the model, without extension
-	save    onnx.SaveOptions
-	set     *atomicfile.Set // all files, the manifest last
-	written int64           // bytes of weights in finished files
+	source       *onnx.File
+	dir          string
+	name         string // of the model, without extension
+	save         onnx.SaveOptions
+	set          *atomicfile.Set // all files, the manifest last
+	writtenBytes int64           // bytes of weights in finished files
 }
 
 func newWriter(ctx context.Context, path, dir string, s onnx.SaveOptions) (*writer, error) {
@@ -93,7 +93,7 @@ func (w *writer) publish(ctx context.Context, suffix string, manifest any) (path
 // file writes f, a reduced reading of the model with that number of bytes of weights of all, and verifies it.
 func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, all int64) (parts []Part, err error) {
 	s := w.save
-	if before := w.written; s.Progress != nil {
+	if before := w.writtenBytes; s.Progress != nil {
 		s.Progress = func(done, _ int64) { w.save.Progress(min(all, before+done), all) }
 	}
 	written, err := onnx.Layout(f.Model, name, onnx.LayoutOptions{External: f.External()}).
@@ -101,7 +101,7 @@ func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, a
 	if err != nil {
 		return nil, err
 	}
-	w.written += weights
+	w.writtenBytes += weights
 	for _, p := range written {
 		parts = append(parts, Part(p))
 	}

@@ -32,7 +32,7 @@ type Options struct {
 type Pipeline struct {
 	manifest *partition.ShardManifest
 	devices  []*worker
-	of       map[string]*worker // by file
+	workers  map[string]*worker // by file
 	inputs   []op.Port
 	outputs  []op.Port
 }
@@ -50,7 +50,7 @@ func Open(ctx context.Context, manifest string, o Options) (_ *Pipeline, err err
 	if err != nil {
 		return nil, err
 	}
-	p := &Pipeline{manifest: m, of: map[string]*worker{}}
+	p := &Pipeline{manifest: m, workers: map[string]*worker{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
@@ -74,7 +74,7 @@ func Open(ctx context.Context, manifest string, o Options) (_ *Pipeline, err err
 		w := &worker{device: d, stat: results.Device{Name: p.deviceName(files)}}
 		p.devices = append(p.devices, w)
 		for _, file := range files {
-			p.of[file] = w
+			p.workers[file] = w
 		}
 	}
 	return p, nil
@@ -176,14 +176,14 @@ func (p *Pipeline) Close() error {
 
 // A micro-batch is one run: the values that files have computed, by file, and the sums.
 type microBatch struct {
-	made map[string]map[string]*ir.Array
-	sums map[string]*ir.Array
+	outputs map[string]map[string]*ir.Array
+	sums    map[string]*ir.Array
 }
 
 // Run computes the outputs for the inputs. The ranks of a segment run at the same time.
 func (p *Pipeline) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
 	// The file "" makes the inputs of the model, as the manifest has it for Port.From.
-	b := &microBatch{made: map[string]map[string]*ir.Array{"": in}, sums: map[string]*ir.Array{}}
+	b := &microBatch{outputs: map[string]map[string]*ir.Array{"": in}, sums: map[string]*ir.Array{}}
 	for _, s := range p.manifest.Segments {
 		if err := p.segment(ctx, s, b); err != nil {
 			return nil, err
@@ -222,12 +222,12 @@ func (p *Pipeline) segment(ctx context.Context, s partition.Segment, b *microBat
 	}
 	// After all shards of the segment have ended, as they read made without a lock.
 	for i, shard := range s.Shards {
-		b.made[shard.File] = replies[i].Outputs
+		b.outputs[shard.File] = replies[i].Outputs
 	}
 	for _, r := range s.Reductions {
 		var parts []*ir.Array
 		for _, shard := range s.Shards {
-			parts = append(parts, b.made[shard.File][r.Name])
+			parts = append(parts, b.outputs[shard.File][r.Name])
 		}
 		sum, err := allReduce(parts)
 		if err != nil {
@@ -242,7 +242,7 @@ func (p *Pipeline) segment(ctx context.Context, s partition.Segment, b *microBat
 func (p *Pipeline) shard(ctx context.Context, s partition.Shard, b *microBatch) (*Reply, error) {
 	in := map[string]*ir.Array{}
 	for _, o := range s.Inputs {
-		v := b.made[o.From][o.Name]
+		v := b.outputs[o.From][o.Name]
 		if o.Reduced {
 			v = b.sums[o.Name]
 		}
@@ -251,7 +251,7 @@ func (p *Pipeline) shard(ctx context.Context, s partition.Shard, b *microBatch) 
 		}
 		in[o.Name] = v
 	}
-	r, err := p.of[s.File].run(ctx, s.File, in)
+	r, err := p.workers[s.File].runFile(ctx, s.File, in)
 	if err != nil {
 		return nil, err
 	}
@@ -263,8 +263,8 @@ func (p *Pipeline) shard(ctx context.Context, s partition.Shard, b *microBatch) 
 	return r, nil
 }
 
-// run runs a file when the device is free.
-func (w *worker) run(ctx context.Context, file string, in map[string]*ir.Array) (*Reply, error) {
+// runFile runs a file when the device is free.
+func (w *worker) runFile(ctx context.Context, file string, in map[string]*ir.Array) (*Reply, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := context.Cause(ctx); err != nil {
@@ -286,11 +286,11 @@ func (b *microBatch) output(o partition.Result) (*ir.Array, error) {
 	case o.Reduced:
 		return b.sums[o.Name], nil
 	case len(o.Concat) == 0:
-		return b.made[o.From][o.Name], nil
+		return b.outputs[o.From][o.Name], nil
 	}
 	var parts []*ir.Array
 	for _, file := range o.Concat {
-		parts = append(parts, b.made[file][o.Name])
+		parts = append(parts, b.outputs[file][o.Name])
 	}
 	return allGather(parts, o.Axis)
 }

@@ -25,8 +25,8 @@ type settings struct {
 	clients   sync.Map // the clients of S3, by the environment that they are of
 }
 
-// shared are the settings of this process: its files have connections and credentials in common.
-var shared = sync.OnceValue(func() *settings { return newSettings(retry.First) })
+// processSettings are the settings of this process: its files have connections and credentials in common.
+var processSettings = sync.OnceValue(func() *settings { return newSettings(retry.First) })
 
 func newSettings(pause time.Duration) *settings {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}

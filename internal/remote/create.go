@@ -18,7 +18,7 @@ func Create(ctx context.Context, url string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	return shared().create(ctx, loc, sectionOf(content))
+	return processSettings().create(ctx, loc, sectionOf(content))
 }
 
 func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader) error {
@@ -37,7 +37,7 @@ func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader
 	// If-None-Match failed: there is an object.
 	if errors.Is(err, ErrChanged) { // or an earlier attempt wrote it, whose response was lost
 		var same bool
-		if same, err = s.same(ctx, loc, r); err == nil && !same {
+		if same, err = s.sameContent(ctx, loc, r); err == nil && !same {
 			err = errExists
 		}
 	}
@@ -47,8 +47,8 @@ func (s *settings) create(ctx context.Context, loc location, r *io.SectionReader
 	return nil
 }
 
-// same reports whether an object has the content of r.
-func (s *settings) same(ctx context.Context, loc location, r *io.SectionReader) (bool, error) {
+// sameContent reports whether an object has the content of r.
+func (s *settings) sameContent(ctx context.Context, loc location, r *io.SectionReader) (bool, error) {
 	f, err := s.open(ctx, loc, pool())
 	if err != nil {
 		return false, err

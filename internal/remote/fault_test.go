@@ -135,8 +135,8 @@ func TestReadAhead(t *testing.T) {
 	if received > int64(len(content))+firstRead || requests > 40 {
 		t.Errorf("%d requests, %d bytes for a file of %d", requests, received, len(content))
 	}
-	if f.buffers.made > number || len(f.buffers.inUse()) != 0 {
-		t.Errorf("%d buffers, %d segments in use", f.buffers.made, len(f.buffers.inUse()))
+	if f.buffers.allocated > bufferCount || len(f.buffers.inUse()) != 0 {
+		t.Errorf("%d buffers, %d segments in use", f.buffers.allocated, len(f.buffers.inUse()))
 	}
 }
 

@@ -50,7 +50,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shared().open(ctx, loc, pool())
+	return processSettings().open(ctx, loc, pool())
 }
 
 func (s *settings) open(ctx context.Context, loc location, b *buffers) (*File, error) {
@@ -210,7 +210,7 @@ func (f *File) ReadAt(p []byte, off int64) (int, error) {
 // readSome reads at least one byte.
 func (f *File) readSome(p []byte, off int64) (int, error) {
 	// Read-ahead before the last small read: its bytes are wanted next, and free a buffer when they are read.
-	if n, ok, err := f.buffers.read(f, p, off); ok {
+	if n, ok, err := f.buffers.readSegment(f, p, off); ok {
 		f.ended(off + int64(n))
 		return n, err
 	}

@@ -8,7 +8,7 @@ import (
 
 // List returns the names of the objects below a folder of a bucket, s3://BUCKET or s3://BUCKET/PREFIX, without the part
 // that they have in common. They are sorted.
-func List(ctx context.Context, url string) ([]string, error) { return shared().list(ctx, url) }
+func List(ctx context.Context, url string) ([]string, error) { return processSettings().list(ctx, url) }
 
 func (s *settings) list(ctx context.Context, url string) (names []string, err error) {
 	// A URL without a key is not that of a file: x stands for one.

@@ -29,37 +29,37 @@ type Mirror struct {
 	dir, url string
 
 	mu      sync.Mutex
-	stored  map[string]int64 // by log: the number of its first bytes that are in the bucket and on disk
+	lengths map[string]int64 // by log: the number of its first bytes that are in the bucket and on disk
 	objects map[string]Object
 }
 
 // NewMirror returns the mirror in dir, which only this process uses, of the folder at url.
-func NewMirror(dir, url string) *Mirror { return newMirror(shared(), dir, url) }
+func NewMirror(dir, url string) *Mirror { return newMirror(processSettings(), dir, url) }
 
 func newMirror(s *settings, dir, url string) *Mirror {
-	return &Mirror{settings: s, dir: dir, url: url, stored: map[string]int64{}, objects: map[string]Object{}}
+	return &Mirror{settings: s, dir: dir, url: url, lengths: map[string]int64{}, objects: map[string]Object{}}
 }
 
 // path is the path of a file on disk.
 func (m *Mirror) path(name string) string { return filepath.Join(m.dir, filepath.FromSlash(name)) }
 
-// at is the location of a file in the bucket.
-func (m *Mirror) at(name string) (location, error) { return parse(Join(m.url, name)) }
+// location is the location of a file in the bucket.
+func (m *Mirror) location(name string) (location, error) { return parse(Join(m.url, name)) }
 
 // segment is the location of the object with the bytes of a log from an offset.
 func (m *Mirror) segment(log string, off int64) (location, error) {
 	// Digits of a fixed length, so that S3 lists the segments in order.
-	return m.at(fmt.Sprintf("%s/%020d", log, off))
+	return m.location(fmt.Sprintf("%s/%020d", log, off))
 }
 
 // storedSuffix is appended to the name of a log for the file that has the number of bytes in the bucket.
 const storedSuffix = ".stored"
 
-// known is the number of bytes of a log that are in the bucket and on disk; 0 if the disk has lost some of them.
-func (m *Mirror) known(log string) int64 {
+// storedLength is the number of bytes of a log that are in the bucket and on disk; 0 if the disk has lost some of them.
+func (m *Mirror) storedLength(log string) int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, ok := m.stored[log]
+	n, ok := m.lengths[log]
 	if ok {
 		return n
 	}
@@ -68,22 +68,22 @@ func (m *Mirror) known(log string) int64 {
 	if st, lost := os.Stat(m.path(log)); err != nil || lost != nil || st.Size() < n {
 		n = 0
 	}
-	m.stored[log] = n
+	m.lengths[log] = n
 	return n
 }
 
-func (m *Mirror) setKnown(log string, n int64) error {
+func (m *Mirror) setStoredLength(log string, n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stored[log] = n
-	return written(m.path(log+storedSuffix), func(w io.Writer) error {
+	m.lengths[log] = n
+	return writeAtomically(m.path(log+storedSuffix), func(w io.Writer) error {
 		_, err := io.WriteString(w, strconv.FormatInt(n, 10))
 		return err
 	})
 }
 
-// written writes a file atomically.
-func written(path string, write func(io.Writer) error) (err error) {
+// writeAtomically writes a file atomically.
+func writeAtomically(path string, write func(io.Writer) error) (err error) {
 	set := &atomicfile.Set{Access: atomicfile.Private()}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	if err := set.MakeDir(filepath.Dir(path)); err != nil {
@@ -107,7 +107,7 @@ func (m *Mirror) Pull(ctx context.Context, log string) error {
 
 // pullSegment appends a segment to a log, and returns its size; 0 if there is none.
 func (m *Mirror) pullSegment(ctx context.Context, log string) (n int64, err error) {
-	off := m.known(log)
+	off := m.storedLength(log)
 	loc, err := m.segment(log, off)
 	if err != nil {
 		return 0, err
@@ -136,13 +136,13 @@ func (m *Mirror) pullSegment(ctx context.Context, log string) (n int64, err erro
 		return 0, err
 	}
 	// After the content: what is stored says no more than what is on disk.
-	return in.size, m.setKnown(log, off+in.size)
+	return in.size, m.setStoredLength(log, off+in.size)
 }
 
 // Push sends what the first bytes of a log have since the last Pull or Push. It is an error if another process has
 // continued the log.
 func (m *Mirror) Push(ctx context.Context, log string, content io.ReaderAt, end int64) error {
-	off := m.known(log)
+	off := m.storedLength(log)
 	loc, err := m.segment(log, off)
 	switch {
 	case err != nil:
@@ -151,7 +151,7 @@ func (m *Mirror) Push(ctx context.Context, log string, content io.ReaderAt, end 
 		return nil
 	case end < off: // the disk has lost some of it: the next process receives all
 		err := fmt.Errorf("the copy on disk has %d of %d bytes; start again", end, off)
-		return errors.Join(failed(loc.text, err), m.setKnown(log, 0))
+		return errors.Join(failed(loc.text, err), m.setStoredLength(log, 0))
 	}
 	// The condition is that there is no segment from this offset yet: of two processes that continue a log one
 	// fails.
@@ -165,12 +165,12 @@ func (m *Mirror) Push(ctx context.Context, log string, content io.ReaderAt, end 
 	if err != nil {
 		return err
 	}
-	return m.setKnown(log, end)
+	return m.setStoredLength(log, end)
 }
 
 // Store sends a file that is complete, unless it is in the bucket.
 func (m *Mirror) Store(ctx context.Context, name string) error {
-	loc, err := m.at(name)
+	loc, err := m.location(name)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (m *Mirror) Store(ctx context.Context, name string) error {
 
 // Fetch receives a file that Store has sent, unless it is on disk. One that is not in the bucket is no error.
 func (m *Mirror) Fetch(ctx context.Context, name string) error {
-	loc, err := m.at(name)
+	loc, err := m.location(name)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (m *Mirror) Fetch(ctx context.Context, name string) error {
 	defer in.Close()
 	// The object is opened even if the file is here: finalize needs its ETag for the copy in the bucket.
 	if _, err = os.Stat(m.path(name)); errors.Is(err, fs.ErrNotExist) {
-		err = written(m.path(name), in.verified)
+		err = writeAtomically(m.path(name), in.verified)
 	}
 	if err != nil {
 		return err
@@ -239,12 +239,12 @@ func (m *Mirror) Object(sum string) Object {
 	return m.objects[sum]
 }
 
-// removing is the number of objects that are removed at a time.
-const removing = 8
+// maxRemovals is the number of objects that are removed at a time.
+const maxRemovals = 8
 
 // Remove removes all objects of the folder in the bucket.
 func (m *Mirror) Remove(ctx context.Context) error {
-	loc, err := m.at("")
+	loc, err := m.location("")
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (m *Mirror) Remove(ctx context.Context) error {
 		return failed(loc.text, err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(removing)
+	g.SetLimit(maxRemovals)
 	for _, key := range keys {
 		g.Go(func() error {
 			return m.settings.retry(ctx, func() error { return c.remove(ctx, object{loc.bucket, key}) })

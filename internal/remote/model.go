@@ -24,7 +24,7 @@ func OpenModel(ctx context.Context, path string) (*onnx.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shared().openModel(ctx, loc, pool())
+	return processSettings().openModel(ctx, loc, pool())
 }
 
 func (s *settings) openModel(ctx context.Context, loc location, b *buffers) (*onnx.File, error) {
@@ -38,7 +38,7 @@ func ModelTag(ctx context.Context, url string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	files := &folder{ctx: ctx, settings: shared(), buffers: pool(), model: loc}
+	files := &folder{ctx: ctx, settings: processSettings(), buffers: pool(), model: loc}
 	f, err := files.openModel(ctx)
 	if err != nil {
 		return "", err

@@ -281,34 +281,34 @@ func TestRequestsOfReads(t *testing.T) {
 // The buffers of read-ahead are those of the process: a file whose reader stopped loses its segment after a number of
 // reads of others, and not before.
 func TestStaleSegments(t *testing.T) {
-	b := &buffers{made: number}
+	b := &buffers{allocated: bufferCount}
 	idle := &segmentOf{file: &File{}, buffer: make([]byte, 1), last: 0}
 	busy := &segmentOf{file: &File{}, buffer: make([]byte, 2), readers: 1}
 	b.segments = []*segmentOf{busy, idle}
-	b.reads = stale
-	if got := b.take(); got != nil {
-		t.Errorf("a buffer is taken after %d reads", b.reads)
+	b.readCount = stale
+	if got := b.takeBuffer(); got != nil {
+		t.Errorf("a buffer is taken after %d reads", b.readCount)
 	}
-	b.reads++
-	if got := b.take(); len(got) != 1 || len(b.segments) != 1 || b.segments[0] != busy {
+	b.readCount++
+	if got := b.takeBuffer(); len(got) != 1 || len(b.segments) != 1 || b.segments[0] != busy {
 		t.Errorf("took %d bytes, %d segments are left", len(got), len(b.segments))
 	}
-	if got := b.take(); got != nil {
+	if got := b.takeBuffer(); got != nil {
 		t.Error("a buffer with a reader is taken")
 	}
 	busy.readers = 0
 	b.drop(busy.file)
-	if len(b.segments) != 0 || len(b.take()) != 2 || b.take() != nil {
+	if len(b.segments) != 0 || len(b.takeBuffer()) != 2 || b.takeBuffer() != nil {
 		t.Error("the buffer of a closed file is not free once")
 	}
 	fresh := &buffers{}
-	for range number {
-		if len(fresh.take()) != segment {
+	for range bufferCount {
+		if len(fresh.takeBuffer()) != segment {
 			t.Error("no new buffer")
 		}
 	}
-	if fresh.take() != nil {
-		t.Errorf("more than %d buffers", number)
+	if fresh.takeBuffer() != nil {
+		t.Errorf("more than %d buffers", bufferCount)
 	}
 }
 

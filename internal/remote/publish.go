@@ -41,8 +41,8 @@ const (
 // copySize is partSize of objects that the server copies: so many bytes are copied within the time limit of a response.
 const copySize = 256 << 20
 
-// uploading is the number of parts that are sent at a time.
-const uploading = 4
+// maxUploads is the number of parts that are sent at a time.
+const maxUploads = 4
 
 // partTimeout limits the time of sending a part.
 const partTimeout = 10 * time.Minute
@@ -63,7 +63,9 @@ func CheckOutput(url string) error {
 }
 
 // CheckWritable is an error if an object of that URL cannot be written with the credentials.
-func CheckWritable(ctx context.Context, url string) error { return shared().checkWritable(ctx, url) }
+func CheckWritable(ctx context.Context, url string) error {
+	return processSettings().checkWritable(ctx, url)
+}
 
 func (s *settings) checkWritable(ctx context.Context, url string) error {
 	// Without side effects that can be seen: an upload that is begun and aborted makes no object.
@@ -77,7 +79,7 @@ func (s *settings) checkWritable(ctx context.Context, url string) error {
 // Publish writes the files of a result. All are sent before the first one appears; they appear in this order. After an
 // error nothing is left of those that have not appeared, and uploads of the same names that a killed process left are
 // removed.
-func Publish(ctx context.Context, files []Upload) error { return shared().publish(ctx, files) }
+func Publish(ctx context.Context, files []Upload) error { return processSettings().publish(ctx, files) }
 
 func (s *settings) publish(ctx context.Context, files []Upload) (err error) {
 	var begun []*upload
@@ -180,7 +182,7 @@ func (u *upload) send(ctx context.Context) error {
 	number, size := partsOf(u.size, size)
 	u.parts = make([]part, number)
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(uploading)
+	g.SetLimit(maxUploads)
 	for i := range u.parts {
 		off := int64(i) * size
 		g.Go(func() error { return sendPart(ctx, i, off, min(size, u.size-off)) })

@@ -8,9 +8,9 @@ import (
 // Read-ahead: segments of files are requested before they are read, ahead of a reader by depth of them, in buffers of
 // the process, which all files have in common.
 const (
-	segment = 2 << 20
-	number  = 6 // of buffers
-	depth   = 2
+	segment     = 2 << 20
+	bufferCount = 6 // of buffers
+	depth       = 2
 )
 
 // stale is the number of reads of the pool after which a segment that was not read on is given up.
@@ -18,11 +18,11 @@ const stale = 256
 
 // buffers are the segments of files in memory.
 type buffers struct {
-	mu       sync.Mutex
-	made     int
-	free     [][]byte
-	segments []*segmentOf
-	reads    int64
+	mu        sync.Mutex
+	allocated int
+	free      [][]byte
+	segments  []*segmentOf
+	readCount int64
 }
 
 // pool are the buffers of this process: memory does not grow with the number or size of files.
@@ -43,10 +43,10 @@ type segmentOf struct {
 	dropped bool
 }
 
-// read copies bytes from the segment that has the one at off; ok is false if there is none.
-func (b *buffers) read(f *File, p []byte, off int64) (n int, ok bool, err error) {
+// readSegment copies bytes from the segment that has the one at off; ok is false if there is none.
+func (b *buffers) readSegment(f *File, p []byte, off int64) (n int, ok bool, err error) {
 	b.mu.Lock()
-	b.reads++
+	b.readCount++
 	i := slices.IndexFunc(b.segments, func(s *segmentOf) bool { return s.file == f && s.off <= off && off < s.end })
 	if i < 0 {
 		b.mu.Unlock()
@@ -55,7 +55,7 @@ func (b *buffers) read(f *File, p []byte, off int64) (n int, ok bool, err error)
 	s := b.segments[i]
 	// Counted under the lock before it is released: else the buffer could be given to another segment while this reader
 	// waits.
-	s.readers, s.last = s.readers+1, b.reads
+	s.readers, s.last = s.readers+1, b.readCount
 	b.continued(s)
 	b.mu.Unlock()
 	<-s.ready
@@ -82,7 +82,7 @@ func (b *buffers) ahead(f *File, p []byte, off, bound int64) (n int, ok bool, er
 	if s == nil {
 		return 0, false, nil
 	}
-	return b.read(f, p, off)
+	return b.readSegment(f, p, off)
 }
 
 // continued starts to read the segments after s, whose reader is expected to go on to the end of the payload.
@@ -104,7 +104,7 @@ func (b *buffers) continued(s *segmentOf) {
 
 // start requests the segment at off; nil if no buffer is free.
 func (b *buffers) start(f *File, off, bound int64) *segmentOf {
-	buffer := b.take()
+	buffer := b.takeBuffer()
 	if buffer == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (b *buffers) start(f *File, off, bound int64) *segmentOf {
 		buffer:  buffer,
 		ready:   make(chan struct{}),
 		readers: 1,
-		last:    b.reads,
+		last:    b.readCount,
 	}
 	s.left = s.end - s.off
 	b.segments = append(b.segments, s)
@@ -133,15 +133,15 @@ func (b *buffers) start(f *File, off, bound int64) *segmentOf {
 	return s
 }
 
-// take returns a free buffer, or that of a segment whose reader does not continue; nil if there is none.
-func (b *buffers) take() []byte {
-	if len(b.free) == 0 && b.made < number {
-		b.made++
+// takeBuffer returns a free buffer, or that of a segment whose reader does not continue; nil if there is none.
+func (b *buffers) takeBuffer() []byte {
+	if len(b.free) == 0 && b.allocated < bufferCount {
+		b.allocated++
 		return make([]byte, segment)
 	}
 	if len(b.free) == 0 {
 		for _, s := range b.segments {
-			if s.readers == 0 && b.reads-s.last > stale {
+			if s.readers == 0 && b.readCount-s.last > stale {
 				s.dropped = true
 				b.release(s)
 				break

@@ -54,7 +54,7 @@ func TestRefusedChanges(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if n := m.known("log"); n != 0 {
+	if n := m.storedLength("log"); n != 0 {
 		t.Errorf("%d bytes of a log that was refused count as pushed", n)
 	}
 }

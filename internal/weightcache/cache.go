@@ -56,7 +56,7 @@ func (c *Cache) Open(ctx context.Context, f *onnx.File, o engine.Options) (*engi
 		c.warn(err)
 		return e, nil
 	}
-	c.add(path, access, o.Store.Write)
+	c.addFile(path, access, o.Store.Write)
 	return e, nil
 }
 
@@ -116,8 +116,8 @@ func open(path string) (*os.File, int64, error) {
 	return f, st.Size(), err
 }
 
-// add adds a file. An error is a warning.
-func (c *Cache) add(path string, access atomicfile.Access, write func(io.Writer) error) {
+// addFile adds a file. An error is a warning.
+func (c *Cache) addFile(path string, access atomicfile.Access, write func(io.Writer) error) {
 	_, err := atomicfile.MakeDir(c.Dir)
 	if err == nil {
 		// Renamed into place, as several processes that start at once write the same file, and others map it.

@@ -28,7 +28,7 @@ func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
 	}
 	path := filepath.Join(c.Dir, state+".digest")
 	if known {
-		if sum, ok := stored(path, last); ok {
+		if sum, ok := storedDigest(path, last); ok {
 			return sum, nil
 		}
 	}
@@ -46,7 +46,7 @@ func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
 		return "", err
 	}
 	if known && after == state {
-		c.add(path, atomicfile.Private(), func(w io.Writer) error {
+		c.addFile(path, atomicfile.Private(), func(w io.Writer) error {
 			_, err := io.WriteString(w, sum)
 			return err
 		})
@@ -54,8 +54,9 @@ func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
 	return sum, nil
 }
 
-// stored is the digest in the file at path, if it was written when the last change of the model's files had settled.
-func stored(path string, last time.Time) (string, bool) {
+// storedDigest is the digest in the file at path, if it was written when the last change of the model's files had
+// settled.
+func storedDigest(path string, last time.Time) (string, bool) {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() || st.ModTime().Before(last.Add(settled)) {
 		return "", false

@@ -28,7 +28,7 @@ func (v Violation) String() string { return v.Place + ": " + v.Rule }
 // of subgraphs and functions too; names of values are unique in their graph. Operators of other domains than ONNX's and
 // ONNX Runtime's, and of opsets that are not known, may be anything. It reads no payload.
 func Check(m *ir.Model) []Violation {
-	c := &check{checked: map[*ir.Node]bool{}, calls: map[string][]types{}}
+	c := &checker{checked: map[*ir.Node]bool{}, calls: map[string][]types{}}
 	f := frame{c, map[*ir.Value]types{}}
 	f.graph(m.Graph)
 	for _, fn := range m.Functions {
@@ -47,7 +47,7 @@ func CheckTypes(m *ir.Model) (Violation, bool) {
 	return Violation{}, false
 }
 
-type check struct {
+type checker struct {
 	found   []Violation
 	checked map[*ir.Node]bool  // nodes whose operator, attributes and numbers of values were checked
 	calls   map[string][]types // results of functions by their arguments
@@ -55,16 +55,16 @@ type check struct {
 
 // A frame is the main graph or one call of a function: the element types of its values that the model does not declare.
 type frame struct {
-	*check
+	*checker
 	types map[*ir.Value]types
 }
 
-func (c *check) report(place string, edge bool, format string, args ...any) {
+func (c *checker) report(place string, edge bool, format string, args ...any) {
 	c.found = append(c.found, Violation{fmt.Sprintf(format, args...), place, edge})
 }
 
 // at reports a violation of n.
-func (c *check) at(n *ir.Node, edge bool, format string, args ...any) {
+func (c *checker) at(n *ir.Node, edge bool, format string, args ...any) {
 	c.report(n.Place(), edge, operator.Name(n.Op)+": "+format, args...)
 }
 
@@ -421,7 +421,7 @@ func (f frame) call(n *ir.Node, fn *ir.Function) {
 	f.checked[n] = true
 	// By types: a function that is called from many layers with the same ones is walked once.
 	key := fmt.Sprintf("%p", fn)
-	inner := frame{f.check, map[*ir.Value]types{}}
+	inner := frame{f.checker, map[*ir.Value]types{}}
 	for i, v := range fn.Body.Inputs {
 		t := f.of(n.Input(i))
 		inner.types[v] = t

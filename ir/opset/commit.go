@@ -33,8 +33,8 @@ func (d *draft) replace() {
 	n, g := d.node, d.node.Graph()
 	main := g.NewNode(ir.OpID{Domain: n.Op.Domain, Type: d.op}, d.values(n, d.in), d.attrs...)
 	main.Name, main.Extra = n.Name, n.Extra
-	d.made = g.NewValue("t")
-	main.SetOutputs(d.made)
+	d.result = g.NewValue("t")
+	main.SetOutputs(d.result)
 	g.InsertBefore(n, main)
 	tail := g.NewNode(ir.OpID{Type: d.tail.op}, d.values(n, d.tail.in), d.tail.attrs...)
 	g.InsertBefore(n, tail)
@@ -63,20 +63,20 @@ func (d *draft) values(at *ir.Node, os []operand) []*ir.Value {
 
 // insert places a new node before at, unless that was done before.
 func (d *draft) insert(at *ir.Node) *ir.Value {
-	if d.made == nil {
-		d.made = at.Graph().Insert(at, d.op, d.values(at, d.in), d.attrs...)
+	if d.result == nil {
+		d.result = at.Graph().Insert(at, d.op, d.values(at, d.in), d.attrs...)
 	}
-	return d.made
+	return d.result
 }
 
 // constant returns t as a constant of g.
 func (p *planner) constant(g *ir.Graph, t *ir.Tensor) *ir.Value {
 	key := constKey{g, t.Spec.String(), string(t.Source.(ir.Mem))}
-	v := p.shared[key]
+	v := p.constants[key]
 	if v == nil {
 		v = g.AddConst("c", t)
 		t.Name = v.Name
-		p.shared[key] = v
+		p.constants[key] = v
 	}
 	return v
 }

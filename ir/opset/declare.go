@@ -12,7 +12,7 @@ import (
 // onnx.checker with full_check refuses them. A graph states types as value_info, which are not used in functions: there
 // a Cast to the type that the result has follows.
 func Declare(m *ir.Model) {
-	c := &check{checked: map[*ir.Node]bool{}, calls: map[string][]types{}}
+	c := &checker{checked: map[*ir.Node]bool{}, calls: map[string][]types{}}
 	d := declaration{hides: map[*ir.Graph]bool{}}
 	for _, root := range append([]*ir.Graph{m.Graph}, bodies(m)...) {
 		d.frame = frame{c, map[*ir.Value]types{}}

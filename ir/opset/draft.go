@@ -22,7 +22,7 @@ type draft struct {
 	tail    *draft // a new node that makes the first output in its stead
 	changed bool
 
-	made *ir.Value // a new node's output, once it is in the graph
+	result *ir.Value // a new node's output, once it is in the graph
 }
 
 // An operand is an input of a draft: a value, a new constant or a new node's
@@ -124,8 +124,8 @@ func (d *draft) text(name, def string) (string, error) {
 	return a.S, nil
 }
 
-// take returns the attribute of that name and removes it.
-func (d *draft) take(name string) (*ir.Attr, error) {
+// takeAttr returns the attribute of that name and removes it.
+func (d *draft) takeAttr(name string) (*ir.Attr, error) {
 	a, err := d.attr(name)
 	if a != nil {
 		d.drop(name)

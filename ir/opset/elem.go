@@ -66,7 +66,7 @@ func (f *inference) elemOf(n *ir.Node, i int) ir.DType {
 		if a := n.Attr("value"); a != nil && a.Tensor != nil {
 			return a.Tensor.DType
 		}
-		return known(n, "value", ir.Float)
+		return defaultElem(n, "value", ir.Float)
 	case "DequantizeLinear":
 		return f.attrOr(n, "output_dtype", 1)
 	case "QuantizeLinear":
@@ -83,8 +83,8 @@ func (f *inference) elemOf(n *ir.Node, i int) ir.DType {
 	return ir.Undefined
 }
 
-// known is def where n has no attribute of that name: a default applies.
-func known(n *ir.Node, name string, def ir.DType) ir.DType {
+// defaultElem is def where n has no attribute of that name: a default applies.
+func defaultElem(n *ir.Node, name string, def ir.DType) ir.DType {
 	if n.Attr(name) != nil {
 		return ir.Undefined
 	}

@@ -32,7 +32,7 @@ func Shape(v *ir.Value) ([]ir.Dim, bool) { return newInference(visits).shape(v) 
 
 // Shapes answers questions about the values of a model that does not change meanwhile: all of them together visit each
 // value once.
-type Shapes struct{ found *inference }
+type Shapes struct{ inference *inference }
 
 // NewShapes returns the answers of a model, none of them found yet.
 func NewShapes() Shapes { return Shapes{newInference(unbounded)} }
@@ -45,10 +45,10 @@ func ShapesFor(inputs map[*ir.Value][]int64) Shapes {
 }
 
 // Of is Shape of v.
-func (s Shapes) Of(v *ir.Value) ([]ir.Dim, bool) { return s.found.shape(v) }
+func (s Shapes) Of(v *ir.Value) ([]ir.Dim, bool) { return s.inference.shape(v) }
 
 // Elem is the element type of v.
-func (s Shapes) Elem(v *ir.Value) ir.DType { return s.found.elem(v) }
+func (s Shapes) Elem(v *ir.Value) ir.DType { return s.inference.elem(v) }
 
 // Elem is v's element type by the same means, Undefined if it is not known.
 func Elem(v *ir.Value) ir.DType { return newInference(visits).elem(v) }

@@ -7,7 +7,7 @@ import "github.com/mcompress/mcompress/ir"
 // intsInput makes the list attribute of that name the input i; none stays none.
 // An empty list meant none before, and means none as an absent input.
 func (d *draft) intsInput(name string, i int) error {
-	a, err := d.take(name)
+	a, err := d.takeAttr(name)
 	if a == nil || err != nil || len(a.Ints) == 0 {
 		return err
 	}
@@ -21,7 +21,7 @@ func splitInput(d *draft) error   { return d.intsInput("split", 1) }
 
 // shapeInput keeps an empty list: it is the shape of a scalar.
 func (d *draft) shapeInput() error {
-	a, err := d.take("shape")
+	a, err := d.takeAttr("shape")
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func sliceInputs(d *draft) error {
 }
 
 func topKInput(d *draft) error {
-	a, err := d.take("k")
+	a, err := d.takeAttr("k")
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func clipInputs(d *draft) error {
 
 // scalarInput makes the float attribute of that name a scalar of the data's type.
 func (d *draft) scalarInput(name string, i int) error {
-	a, err := d.take(name)
+	a, err := d.takeAttr(name)
 	if a == nil || err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func padInputs(d *draft) error {
 // dropoutRatio keeps the ratio for those who train on; as a float, which serves
 // data of any type.
 func dropoutRatio(d *draft) error {
-	a, err := d.take("ratio")
+	a, err := d.takeAttr("ratio")
 	if a != nil {
 		d.setInput(1, operand{tensor: floatTensor(nil, []float32{a.F})})
 	}

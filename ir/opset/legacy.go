@@ -11,7 +11,7 @@ import (
 
 // wholeP turns the norm's order from a float into an integer.
 func wholeP(d *draft) error {
-	a, err := d.take("p")
+	a, err := d.takeAttr("p")
 	if a == nil || err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func dtypeNamed(name string) ir.DType {
 // numpyBroadcast replaces the axis at which the second input used to be laid
 // against the first: NumPy's rule lays their last axes together.
 func numpyBroadcast(d *draft) error {
-	at, err := d.take("axis")
+	at, err := d.takeAttr("axis")
 	if err != nil {
 		return err
 	}

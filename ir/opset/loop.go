@@ -84,10 +84,10 @@ func isCondition(v *ir.Value) bool {
 	return ok && v == l.body.Inputs[1]
 }
 
-// looped is the shape of an output of Loop: of a carried value, with the sizes that the first iteration does not
+// loopShape is the shape of an output of Loop: of a carried value, with the sizes that the first iteration does not
 // change, or of the elements of a scan output, along a new first axis. It is known only where sizes are solved: a name
 // of a size in a body may be another size in each iteration.
-func looped(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
+func loopShape(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	l, ok := loopOf(n)
 	if !ok || loopOutputs+i >= len(l.body.Outputs) || f.sizes == nil {
 		return nil, false
@@ -107,8 +107,8 @@ func looped(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	return same, same != nil
 }
 
-// repeated requires at least one iteration: without any, scan outputs have no elements.
-func repeated(f *inference, n *ir.Node) []requirement {
+// loopRequirements requires at least one iteration: without any, scan outputs have no elements.
+func loopRequirements(f *inference, n *ir.Node) []requirement {
 	l, ok := loopOf(n)
 	if !ok {
 		return nil

@@ -60,7 +60,7 @@ func Raise(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) error {
 
 // correctShapes replaces the declared shapes of results that contradict those that follow from the nodes.
 func correctShapes(m *ir.Model) {
-	f := ShapesFor(map[*ir.Value][]int64{}).found // which takes nothing but inputs as declared
+	f := ShapesFor(map[*ir.Value][]int64{}).inference // which takes nothing but inputs as declared
 	for g := range m.Graphs() {
 		for n := range g.Nodes() {
 			for i, v := range n.Outputs {
@@ -93,13 +93,13 @@ func raiseImport(o *ir.Opset, to int64) {
 
 // A planner collects the drafts of all nodes before any of them takes effect.
 type planner struct {
-	ctx    context.Context
-	eval   *ir.Eval
-	to     int64
-	rules  map[step]rewrite
-	drafts []*draft
-	shapes *inference
-	shared map[constKey]*ir.Value
+	ctx       context.Context
+	eval      *ir.Eval
+	to        int64
+	rules     map[step]rewrite
+	drafts    []*draft
+	shapes    *inference
+	constants map[constKey]*ir.Value
 }
 
 // A step is a change of an operator: its name and the version that brings it.
@@ -113,7 +113,7 @@ func plan(ctx context.Context, e *ir.Eval, m *ir.Model, to int64) (*planner, err
 		return nil, fmt.Errorf("opset %d is not known; the newest is %d", to, Newest)
 	}
 	p := &planner{ctx: ctx, eval: e, to: to, rules: index(rules), shapes: newInference(unbounded),
-		shared: map[constKey]*ir.Value{}}
+		constants: map[constKey]*ir.Value{}}
 	own := functionIDs(m)
 	for g := range m.Graphs() {
 		from := g.Opset("")

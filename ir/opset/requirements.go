@@ -63,29 +63,29 @@ func (f *inference) requirements(n *ir.Node) []requirement {
 func requirementRule(op string) func(f *inference, n *ir.Node) []requirement {
 	switch op {
 	case "AveragePool", "LpPool", "MaxPool":
-		return pooled
+		return poolRequirements
 	case "Concat":
-		return concatenated
+		return concatRequirements
 	case "Expand":
-		return expanded
+		return expandRequirements
 	case "Gather":
-		return gathered
+		return gatherRequirements
 	case "Pad":
-		return mirrored
+		return padRequirements
 	case "Reshape":
-		return reshaped
+		return reshapeRequirements
 	case "Scan":
-		return iterated
+		return scanRequirements
 	case "Loop":
-		return repeated
+		return loopRequirements
 	case "Split":
-		return divided
+		return splitRequirements
 	case "Squeeze":
-		return squeezable
+		return squeezeRequirements
 	case "DepthToSpace", "SpaceToDepth":
-		return blocked
+		return blockRequirements
 	case "STFT":
-		return framed
+		return stftRequirements
 	case "com.microsoft.Attention":
 		return selfAttends
 	case "com.microsoft.MatMulNBits":
@@ -148,7 +148,7 @@ func (f *inference) filtered(n *ir.Node, x, w []ir.Dim) []requirement {
 	return append([]requirement{{size: x[1], want: scaled(w[1], max(1, n.Int("group", 1)))}}, fits(n, x[2:], w[2:])...)
 }
 
-func pooled(f *inference, n *ir.Node) []requirement {
+func poolRequirements(f *inference, n *ir.Node) []requirement {
 	x, ok := f.shape(n.Input(0))
 	if !ok || len(x) < 3 {
 		return nil
@@ -177,8 +177,8 @@ func fits(n *ir.Node, in, window []ir.Dim) []requirement {
 	return list
 }
 
-// mirrored requires axes longer than what is reflected of them: ONNX Runtime reflects an axis once.
-func mirrored(f *inference, n *ir.Node) []requirement {
+// padRequirements requires axes longer than what is reflected of them: ONNX Runtime reflects an axis once.
+func padRequirements(f *inference, n *ir.Node) []requirement {
 	s, pads, axes, ok := f.padded(n)
 	if mode := n.Attr("mode"); !ok || mode == nil || mode.S != "reflect" {
 		return nil
@@ -190,8 +190,8 @@ func mirrored(f *inference, n *ir.Node) []requirement {
 	return list
 }
 
-// framed requires a signal of at least one frame, whose length is that of the window.
-func framed(f *inference, n *ir.Node) []requirement {
+// stftRequirements requires a signal of at least one frame, whose length is that of the window.
+func stftRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := f.shape(n.Input(0))
 	if !ok || len(s) < 2 {
 		return nil
@@ -247,7 +247,7 @@ func aligned(a, b []ir.Dim) []requirement {
 	return list
 }
 
-func expanded(f *inference, n *ir.Node) []requirement {
+func expandRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := f.shape(n.Input(0))
 	to, ok2 := f.ints(n.Input(1))
 	if !ok || !ok2 {
@@ -256,8 +256,8 @@ func expanded(f *inference, n *ir.Node) []requirement {
 	return aligned(s, dims(to))
 }
 
-// concatenated requires equal sizes of the other axes.
-func concatenated(f *inference, n *ir.Node) []requirement {
+// concatRequirements requires equal sizes of the other axes.
+func concatRequirements(f *inference, n *ir.Node) []requirement {
 	var list []requirement
 	var first []ir.Dim
 	for _, v := range n.Inputs() {
@@ -278,8 +278,8 @@ func concatenated(f *inference, n *ir.Node) []requirement {
 	return list
 }
 
-// gathered requires that constant positions are inside of the axis.
-func gathered(f *inference, n *ir.Node) []requirement {
+// gatherRequirements requires that constant positions are inside of the axis.
+func gatherRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := f.shape(n.Input(0))
 	at, inside := axis(n.Int("axis", 0), len(s))
 	if !ok || !inside || n.Input(1) == nil || n.Input(1).Const == nil {
@@ -292,8 +292,8 @@ func gathered(f *inference, n *ir.Node) []requirement {
 	return []requirement{{s[at], ir.Dim{N: max(slices.Max(is)+1, -slices.Min(is))}, isAtLeast}}
 }
 
-// reshaped requires the number of elements of the target shape.
-func reshaped(f *inference, n *ir.Node) []requirement {
+// reshapeRequirements requires the number of elements of the target shape.
+func reshapeRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := f.shape(n.Input(0))
 	to, ok2 := f.ints(n.Input(1))
 	have, ok3 := product(s)
@@ -318,8 +318,8 @@ func reshaped(f *inference, n *ir.Node) []requirement {
 	return []requirement{r}
 }
 
-// divided requires parts of the given sizes, or of one size.
-func divided(f *inference, n *ir.Node) []requirement {
+// splitRequirements requires parts of the given sizes, or of one size.
+func splitRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := f.shape(n.Input(0))
 	at, inside := axis(n.Int("axis", 0), len(s))
 	sizes, ok2 := f.listOf(n, "split", 1)
@@ -339,7 +339,7 @@ func divided(f *inference, n *ir.Node) []requirement {
 	return []requirement{{s[at], ir.Dim{N: int64(len(n.Outputs))}, isMultiple}}
 }
 
-func squeezable(f *inference, n *ir.Node) []requirement {
+func squeezeRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := f.shape(n.Input(0))
 	axes, _, given := f.axesOf(n, 1)
 	if !ok || !given {
@@ -354,8 +354,8 @@ func squeezable(f *inference, n *ir.Node) []requirement {
 	return list
 }
 
-// blocked requires axes that divide into blocks.
-func blocked(f *inference, n *ir.Node) []requirement {
+// blockRequirements requires axes that divide into blocks.
+func blockRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := f.shape(n.Input(0))
 	b := n.Int("blocksize", 0)
 	if !ok || len(s) != 4 || b < 1 {

@@ -54,7 +54,7 @@ func (f *inference) positions(n *ir.Node, a *attention) []requirement {
 // selfAttends are the sizes of com.microsoft's Attention: a cache of keys and values in one tensor, and a mask.
 func selfAttends(f *inference, n *ir.Node) []requirement {
 	x, ok := f.shape(n.Input(0))
-	y, ok2 := selfAttended(f, n, 0)
+	y, ok2 := selfAttentionShape(f, n, 0)
 	if !ok || !ok2 {
 		return nil
 	}

@@ -6,11 +6,11 @@ import "github.com/mcompress/mcompress/ir"
 
 // upsampleScales turns the two factors of images into one for each axis.
 func upsampleScales(d *draft) error {
-	h, err := d.take("height_scale")
+	h, err := d.takeAttr("height_scale")
 	if err != nil {
 		return err
 	}
-	w, err := d.take("width_scale")
+	w, err := d.takeAttr("width_scale")
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func upsampleScales(d *draft) error {
 }
 
 func scalesInput(d *draft) error {
-	a, err := d.take("scales")
+	a, err := d.takeAttr("scales")
 	if err != nil {
 		return err
 	}

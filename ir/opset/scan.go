@@ -62,8 +62,8 @@ func (s scan) input(f *inference, i int) ([]ir.Dim, bool) {
 	return slices.Delete(slices.Clone(shape), at, at+1), true
 }
 
-// scanned is the shape of an output of Scan: of a state, or of the elements of the body's output along an axis.
-func scanned(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
+// scanShape is the shape of an output of Scan: of a state, or of the elements of the body's output along an axis.
+func scanShape(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	s, ok := scanOf(n)
 	if !ok || i >= len(s.body().Outputs) {
 		return nil, false
@@ -81,8 +81,9 @@ func scanned(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	return slices.Insert(slices.Clone(element), at, sequence[along]), true
 }
 
-// iterated requires sequences of one length, and of one element at least: without any, outputs have no elements.
-func iterated(f *inference, n *ir.Node) []requirement {
+// scanRequirements requires sequences of one length, and of one element at least: without any, outputs have no
+// elements.
+func scanRequirements(f *inference, n *ir.Node) []requirement {
 	s, ok := scanOf(n)
 	if !ok {
 		return nil

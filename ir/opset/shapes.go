@@ -24,13 +24,13 @@ func shapeRuleOf(op string) shapeRule {
 		"Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor":
 		return broadcast
 	case "DepthToSpace":
-		return rearranged(1)
+		return blockShape(1)
 	case "SpaceToDepth":
-		return rearranged(-1)
+		return blockShape(-1)
 	case "Pad":
 		return pad
 	case "Resize", "Upsample":
-		return resized
+		return resizeShape
 	case "Split":
 		return split
 	case "Tile":
@@ -40,9 +40,9 @@ func shapeRuleOf(op string) shapeRule {
 	case "If":
 		return branches
 	case "Scan":
-		return scanned
+		return scanShape
 	case "Loop":
-		return looped
+		return loopShape
 	case "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
 		"ReduceSum", "ReduceSumSquare":
 		return reduce

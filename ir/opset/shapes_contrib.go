@@ -24,9 +24,9 @@ func contribShapeRule(op string) shapeRule {
 	case "com.microsoft.GatherBlockQuantized":
 		return gather
 	case "Attention", "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention":
-		return attended
+		return attentionShape
 	case "com.microsoft.Attention":
-		return selfAttended
+		return selfAttentionShape
 	}
 	return nil
 }
@@ -69,8 +69,8 @@ func replacedLast(attr string) shapeRule {
 	}
 }
 
-// attended has the queries' shape, with heads of the values' size, and the present keys and values.
-func attended(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
+// attentionShape has the queries' shape, with heads of the values' size, and the present keys and values.
+func attentionShape(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	a, ok := f.attention(n)
 	switch {
 	case !ok || i > 2:
@@ -87,9 +87,9 @@ func attended(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	return []ir.Dim{a.batch, a.queries, times(a.heads, a.valueSize)}, true
 }
 
-// selfAttended is com.microsoft's Attention: the weights make queries, keys and values, and the present holds keys and
-// values.
-func selfAttended(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
+// selfAttentionShape is com.microsoft's Attention: the weights make queries, keys and values, and the present holds
+// keys and values.
+func selfAttentionShape(f *inference, n *ir.Node, i int) ([]ir.Dim, bool) {
 	x, ok := f.shape(n.Input(0))
 	w, ok2 := f.shape(n.Input(1))
 	if i != 0 || !ok || !ok2 || len(x) != 3 || len(w) != 2 {

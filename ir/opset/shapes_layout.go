@@ -26,8 +26,8 @@ func flatten(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	return out, true
 }
 
-// rearranged is DepthToSpace's shape, or with sign -1 that of SpaceToDepth.
-func rearranged(sign int) shapeRule {
+// blockShape is DepthToSpace's shape, or with sign -1 that of SpaceToDepth.
+func blockShape(sign int) shapeRule {
 	return func(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 		s, ok := f.shape(n.Input(0))
 		b, ok2 := attrInt(n, "blocksize", 0)
@@ -91,8 +91,8 @@ func (f *inference) padded(n *ir.Node) (shape []ir.Dim, pads []int64, axes []int
 	return shape, pads, axes, true
 }
 
-// resized multiplies sizes by constant scales, or replaces them.
-func resized(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
+// resizeShape multiplies sizes by constant scales, or replaces them.
+func resizeShape(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	s, ok := f.shape(n.Input(0))
 	out := unknown(len(s))
 	if !ok || n.Attr("axes") != nil || n.Attr("keep_aspect_ratio_policy") != nil {

@@ -102,7 +102,7 @@ func spatial(f *inference, n *ir.Node, _ int) ([]ir.Dim, bool) {
 	if strings.HasPrefix(n.Op.Type, "Global") {
 		return append(append([]ir.Dim{}, s[:2]...), ones(len(s)-2)...), true
 	}
-	return append(append([]ir.Dim{}, s[:2]...), windowed(n, s[2:], kernelShape(n, len(s)-2))...), true
+	return append(append([]ir.Dim{}, s[:2]...), windowSizes(n, s[2:], kernelShape(n, len(s)-2))...), true
 }
 
 // conv has the batch of the first input, a channel for each filter of the weight, and the
@@ -122,7 +122,7 @@ func conv(weight int) shapeRule {
 			out[1] = w[0]
 		}
 		if ok && ok2 && len(x) == len(w) {
-			copy(out[2:], windowed(n, x[2:], w[2:]))
+			copy(out[2:], windowSizes(n, x[2:], w[2:]))
 		}
 		return out, true
 	}

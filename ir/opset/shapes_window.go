@@ -6,9 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// windowed are the sizes of a convolution's or a pooling's output, one for each size of in,
+// windowSizes are the sizes of a convolution's or a pooling's output, one for each size of in,
 // of the positions of a window of these sizes; unknown where they do not follow.
-func windowed(n *ir.Node, in, window []ir.Dim) []ir.Dim {
+func windowSizes(n *ir.Node, in, window []ir.Dim) []ir.Dim {
 	out := unknown(len(in))
 	strides, ok1 := perAxis(n, "strides", len(in), 1)
 	dilations, ok2 := perAxis(n, "dilations", len(in), 1)

@@ -144,14 +144,14 @@ func params(written string) Params {
 		name, set, _ := strings.Cut(f, ":")
 		digits := len(set) - len(strings.TrimLeft(set, "0123456789"))
 		set, option := set[:digits], set[digits:]
-		p := Param{Var: name, types: types(typeSets[number(set)]), min: 1}
+		p := Param{Var: name, types: types(typeSets[parseNumber(set)]), min: 1}
 		switch {
 		case option == "?":
 			p.optional, p.min = true, 0
 		case option != "":
 			p.many, p.Mixed = true, option[0] == '+'
 			if option[1:] != "" {
-				p.min = number(option[1:])
+				p.min = parseNumber(option[1:])
 			}
 		}
 		ps = append(ps, p)
@@ -164,13 +164,13 @@ func attributes(written string) []attribute {
 	for f := range strings.FieldsSeq(written) {
 		name, kind, _ := strings.Cut(f, ":")
 		plain := strings.TrimSuffix(name, "!")
-		as = append(as, attribute{plain, ir.AttrType(number(kind)), plain != name})
+		as = append(as, attribute{plain, ir.AttrType(parseNumber(kind)), plain != name})
 	}
 	return as
 }
 
-// number is that of a digit string of the generated table.
-func number(digits string) int {
+// parseNumber is that of a digit string of the generated table.
+func parseNumber(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil {
 		panic(err)

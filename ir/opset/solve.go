@@ -86,7 +86,7 @@ func (s *System) violated(sizes []int64, skip map[place]bool) (place, bool) {
 }
 
 func (s *System) infer(sizes []int64) *inference {
-	return ShapesFor(s.Shapes(sizes)).found
+	return ShapesFor(s.Shapes(sizes)).inference
 }
 
 // repaired changes sizes so that the requirement at a place, and those before it, hold; nil if it finds no such change.
@@ -144,7 +144,7 @@ func (a *attempt) candidates() []int64 {
 	}
 	var list []int64
 	if ok {
-		if x := a.closing(before); x > 0 {
+		if x := a.closingSize(before); x > 0 {
 			list = append(list, x)
 		}
 	}
@@ -158,9 +158,9 @@ func (a *attempt) constant(gap, x int64) bool {
 	return ok && after == gap
 }
 
-// closing is the least size at which the gap does not have the sign that it has now, 0 if there is none: sizes of
+// closingSize is the least size at which the gap does not have the sign that it has now, 0 if there is none: sizes of
 // values are monotone in those of the inputs.
-func (a *attempt) closing(now int64) int64 {
+func (a *attempt) closingSize(now int64) int64 {
 	closed := func(x int64) bool {
 		gap, ok := a.gap(x)
 		return ok && (gap == 0 || (gap > 0) != (now > 0))

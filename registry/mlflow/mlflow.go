@@ -206,12 +206,12 @@ func (m *client) versions(ctx context.Context, filter string) ([]modelVersion, e
 	err := m.call(ctx, http.MethodGet, "model-versions/search",
 		fields{"filter": filter, "order_by": "version_number DESC", "max_results": "100"}, &out)
 	slices.SortStableFunc(out.Versions, func(a, b modelVersion) int {
-		return cmp.Compare(number(b.Version), number(a.Version))
+		return cmp.Compare(versionNumber(b.Version), versionNumber(a.Version))
 	})
 	return out.Versions, err
 }
 
-func number(version string) int {
+func versionNumber(version string) int {
 	n, _ := strconv.Atoi(version)
 	return n
 }

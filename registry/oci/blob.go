@@ -222,14 +222,14 @@ func (u *upload) run(ctx context.Context) (mounted bool, err error) {
 	// The registry compares the digest here: a wrong or short body is an error and no blob.
 	err = u.failed(u.commit(ctx))
 	var lost *registry.TransferError
-	if errors.As(err, &lost) && u.stored(ctx) { // the response was lost, or late
+	if errors.As(err, &lost) && u.hasBlob(ctx) { // the response was lost, or late
 		return false, nil
 	}
 	return false, err
 }
 
-// stored reports whether the registry has the file.
-func (u *upload) stored(ctx context.Context) bool {
+// hasBlob reports whether the registry has the file.
+func (u *upload) hasBlob(ctx context.Context) bool {
 	exists, err := u.Blobs().Exists(ctx, blob(u.f))
 	return err == nil && exists
 }

@@ -36,7 +36,7 @@ func (g *Graph) assign() *assignment {
 	c.connect()
 	// In this order: what sensitive operators require is certain, transposes of the model next to nothing known
 	// show the layout that an exporter had in mind, and all else is channels first as ONNX has it.
-	c.propagate(c.known())
+	c.propagate(c.sensitiveValues())
 	for _, n := range g.Nodes {
 		if n.Role == ToLast {
 			c.set(n.Inputs[0], first)
@@ -71,8 +71,8 @@ func (c *assignment) connect() {
 	}
 }
 
-// known are the inputs and outputs of sensitive nodes. All of them are assigned before layouts propagate.
-func (c *assignment) known() []int {
+// sensitiveValues are the inputs and outputs of sensitive nodes. All of them are assigned before layouts propagate.
+func (c *assignment) sensitiveValues() []int {
 	var vs []int
 	for _, n := range c.Nodes {
 		if n.Role != Sensitive {
