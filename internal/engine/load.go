@@ -199,7 +199,7 @@ func (p *program) count() error {
 		k.uses += n
 		if p.slots[i].keep {
 			k.uses++
-			k.kept = true
+			k.fetchable = true
 		}
 	}
 	// Uses that read rows only are counted apart: streaming a table that has no other is cheap.

@@ -46,13 +46,13 @@ const absent = -1
 
 // A constant is a tensor that does not change between runs. Subgraphs use those of the enclosing graph.
 type constant struct {
-	tensor *ir.Tensor // its source; nil for computed constants
-	array  *ir.Array  // its data are nil before they are read and after their last use
-	uses   int        // inputs of steps, and outputs, that still need the data
-	rows   int        // uses that read only rows
-	kept   bool       // Run may fetch it
-	stream bool       // read from the file in each run
-	packed op.Packed  // the constant in packed form; nil if it is dense
+	tensor    *ir.Tensor // its source; nil for computed constants
+	array     *ir.Array  // its data are nil before they are read and after their last use
+	uses      int        // inputs of steps, and outputs, that still need the data
+	rows      int        // uses that read only rows
+	fetchable bool       // Run may fetch it
+	stream    bool       // read from the file in each run
+	packed    op.Packed  // the constant in packed form; nil if it is dense
 
 	counted  int64 // bytes in the account
 	reserved int64 // bytes of the budget for folded results

@@ -74,12 +74,12 @@ func (r *recyclePool) take(n int64) (block []byte, allocate int64) {
 func (r *recyclePool) free(account *op.Account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	account.Release(r.held())
+	account.Release(r.size())
 	r.blocks = nil
 }
 
-// held is the number of bytes; the caller holds the lock.
-func (r *recyclePool) held() (bytes int64) {
+// size is the number of bytes; the caller holds the lock.
+func (r *recyclePool) size() (bytes int64) {
 	for _, b := range r.blocks {
 		bytes += int64(len(b))
 	}
@@ -90,5 +90,5 @@ func (r *recyclePool) held() (bytes int64) {
 func (r *recyclePool) idle() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.held()
+	return r.size()
 }

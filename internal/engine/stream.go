@@ -22,7 +22,7 @@ func chooseStreamed(consts map[*ir.Tensor]*constant, limit int64) int64 {
 		}
 		// All that are used, also small ones, which are never streamed.
 		held += k.tensor.Bytes()
-		if k.tensor.Bytes() > smallConstant && !k.kept {
+		if k.tensor.Bytes() > smallConstant && !k.fetchable {
 			large = append(large, k)
 		}
 	}

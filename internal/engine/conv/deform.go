@@ -142,7 +142,7 @@ func addTo[T float](y []T, v T) {
 
 // deformedPatches samples the patches of product i: see Patches.
 func deformedPatches[T float](c *op.Call, g *Geometry, i int) gemm.Panels[T] {
-	d := &deformed[T]{Geometry: g, x: Input(g, ir.View[T](c.In[0]), i), first: i % g.Groups * g.InC}
+	d := &deformedImage[T]{Geometry: g, x: Input(g, ir.View[T](c.In[0]), i), first: i % g.Groups * g.InC}
 	d.perGroup = g.Groups * g.InC / int(c.Int("offset_group", 1))
 	image := i / g.Groups
 	offset := ir.View[T](c.In[2])
@@ -154,7 +154,8 @@ func deformedPatches[T float](c *op.Call, g *Geometry, i int) gemm.Panels[T] {
 	return d.fill
 }
 
-type deformed[T float] struct {
+// A deformedImage is an image whose patches have offsets.
+type deformedImage[T float] struct {
 	*Geometry
 	x            []T
 	offset, mask []T // of the image
@@ -162,7 +163,7 @@ type deformed[T float] struct {
 	first        int // channel of the image that is channel 0 here
 }
 
-func (d *deformed[T]) fill(dst []T, k0, k1, n0, n1 int) {
+func (d *deformedImage[T]) fill(dst []T, k0, k1, n0, n1 int) {
 	var s sampler[T]
 	taken := d.kernelSize()
 	// Row k of the patches is channel k/taken and tap k%taken, so c0 to c1-1 are the channels of tap t between k0 and
@@ -184,7 +185,7 @@ func (d *deformed[T]) fill(dst []T, k0, k1, n0, n1 int) {
 
 // locate sets the sampling position of kernel tap t for output n, and its weight from the mask. at is the tap's index
 // in offset and mask, which hold all taps of one group of channels before those of the next.
-func (d *deformed[T]) locate(s *sampler[T], at, t, n int) T {
+func (d *deformedImage[T]) locate(s *sampler[T], at, t, n int) T {
 	s.reset()
 	places, axes := d.OutArea(), len(d.in)
 	var spot, tap [maxAxes]int

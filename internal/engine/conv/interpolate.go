@@ -21,7 +21,7 @@ func (r *resizePlan) passes(shape []int64) []pass {
 	var list []pass
 	for i := len(dims) - 1; i >= 0; i-- {
 		l := r.axis(i, dims[i])
-		if l.same() {
+		if l.isUnchanged() {
 			continue
 		}
 		list = append(list, pass{l, int(op.Product(dims[:i])), int(op.Product(dims[i+1:]))})

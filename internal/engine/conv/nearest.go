@@ -50,7 +50,7 @@ func nearestBits[T ir.Element](r *resizePlan, c *op.Call, beyond *ir.Array) {
 func nearestAs[T any](r *resizePlan, c *op.Call, x, y []T, beyond T) {
 	rank := len(r.out)
 	last := rank - 1
-	for last > 0 && r.axis(last, c.In[0].Shape[last]).same() {
+	for last > 0 && r.axis(last, c.In[0].Shape[last]).isUnchanged() {
 		last--
 	}
 	if rank == 0 {

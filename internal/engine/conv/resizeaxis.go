@@ -59,8 +59,8 @@ func (r *resizePlan) axis(i int, in int64) resizedAxis {
 	return l
 }
 
-// same reports whether the axis is unchanged.
-func (l resizedAxis) same() bool {
+// isUnchanged reports whether the axis is unchanged.
+func (l resizedAxis) isUnchanged() bool {
 	return l.in == l.out && l.scale == 1 && l.start == 0 && l.end == 1
 }
 

@@ -66,7 +66,7 @@ func transposedWindow(n *op.Node, x, kernel []int64) (*window, error) {
 	if len(given) == rank+2 { // with batch and channels, as older exporters write it
 		given = given[2:]
 	}
-	want, err := sizes("output_shape", given, rank, unsaid, unsaid)
+	want, err := sizes("output_shape", given, rank, unspecified, unspecified)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func transposedWindow(n *op.Node, x, kernel []int64) (*window, error) {
 	return w, nil
 }
 
-const unsaid = -1
+const unspecified = -1
 
 // unfold computes the length of the output along axis i, and its padding.
 func (w *window) unfold(i, extra, want int, auto string) error {
@@ -90,13 +90,13 @@ func (w *window) unfold(i, extra, want int, auto string) error {
 		w.begin[i], w.end[i] = 0, 0
 	case sameUpper, sameLower:
 		// The specification's default of SAME: the input's length times the stride.
-		if want == unsaid {
+		if want == unspecified {
 			want = w.out[i] * w.stride[i]
 		}
 	default:
 		return fmt.Errorf("auto_pad is %q, want %s, %s, %s or %s", auto, notSet, valid, sameUpper, sameLower)
 	}
-	if want != unsaid {
+	if want != unspecified {
 		// Given output lengths determine the padding; odd padding is larger at the end for SAME_UPPER and at the start
 		// otherwise.
 		total := max(all-want, 0)

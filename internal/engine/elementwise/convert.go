@@ -118,7 +118,7 @@ func between(from, to ir.DType, before bool) stage {
 
 // outOfInt converts from S, which does not have the width of to if that is an integer. Integers of one width have the
 // same low bits.
-func outOfInt[S stored](to ir.DType) stage {
+func outOfInt[S goNumber](to ir.DType) stage {
 	switch to {
 	case ir.Float:
 		return plain[S, float32]()
@@ -160,7 +160,7 @@ func outOfFloat[S real](to ir.DType) stage {
 	return loop(func(v S) bool { return v != 0 })
 }
 
-type stored interface {
+type goNumber interface {
 	real | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64
 }
 
@@ -173,7 +173,7 @@ func loop[S, D ir.Element](f func(S) D) stage {
 	}
 }
 
-func plain[S, D stored]() stage {
+func plain[S, D goNumber]() stage {
 	return func(dst, src []byte, n int) {
 		x, y := block.Words[S](src, n), block.Words[D](dst, n)
 		for i, v := range x {

@@ -164,7 +164,7 @@ func attentionWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
-	return p.work(in, wanted(n, p.out), workers)
+	return p.work(in, consumedOutputs(n, p.out), workers)
 }
 
 // work is the size of run's scratch memory in bytes.

@@ -97,7 +97,7 @@ func causalConvWork(n *op.Node, in []*ir.Array, _ int) int64 {
 		return 0
 	}
 	s := &scratch{counts: true}
-	p.layOut(s, in, s.outputs(p.specs(in), wanted(n, p.specs(in))))
+	p.layOut(s, in, s.outputs(p.specs(in), consumedOutputs(n, p.specs(in))))
 	return s.used
 }
 

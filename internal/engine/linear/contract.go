@@ -61,9 +61,9 @@ func contractAll[T computeType](c *contraction, in []*ir.Array, out *ir.Array) e
 	dst := space[T](c.scratch, out)
 	// Greedy: finding the best order takes time that is exponential in the number of operands.
 	for len(fs) > 1 {
-		i, j := nearest(c, fs)
+		i, j := cheapestPair(c, fs)
 		rest := slices.Delete(slices.Delete(slices.Clone(fs), j, j+1), i, i+1)
-		f, err := contract(c, fs[i], fs[j], kept(c, rest), dst, len(rest) == 0)
+		f, err := contract(c, fs[i], fs[j], neededLabels(c, rest), dst, len(rest) == 0)
 		if err != nil {
 			return err
 		}
@@ -97,8 +97,8 @@ func factorOf[T computeType](c *contraction, a *ir.Array, labels []label) factor
 	return f
 }
 
-// nearest is the pair of factors with the smallest product; the first such pair.
-func nearest[T computeType](c *contraction, fs []factor[T]) (int, int) {
+// cheapestPair is the pair of factors with the smallest product; the first such pair.
+func cheapestPair[T computeType](c *contraction, fs []factor[T]) (int, int) {
 	if len(fs) == 2 {
 		return 0, 1
 	}
@@ -107,7 +107,7 @@ func nearest[T computeType](c *contraction, fs []factor[T]) (int, int) {
 		for i := range j {
 			rest := slices.Delete(slices.Delete(slices.Clone(fs), j, j+1), i, i+1)
 			size := 1.0
-			for _, l := range rolesOf(fs[i], fs[j], kept(c, rest)).all() {
+			for _, l := range rolesOf(fs[i], fs[j], neededLabels(c, rest)).all() {
 				size *= float64(c.sizes[l])
 			}
 			if best < 0 || size < best {
@@ -118,8 +118,8 @@ func nearest[T computeType](c *contraction, fs []factor[T]) (int, int) {
 	return bi, bj
 }
 
-// kept reports which labels the result or one of the other factors needs.
-func kept[T computeType](c *contraction, rest []factor[T]) func(label) bool {
+// neededLabels reports which labels the result or one of the other factors needs.
+func neededLabels[T computeType](c *contraction, rest []factor[T]) func(label) bool {
 	return func(l label) bool {
 		return slices.Contains(c.out, l) || slices.ContainsFunc(rest, func(f factor[T]) bool { return f.has(l) })
 	}

@@ -73,7 +73,7 @@ func (p *contribAttention) mask(index *ir.Array, probed bool) func(batch, head i
 		if p.index != nil {
 			flags = p.index.of(batch)
 		}
-		return both(flags, maskFor[float32](p.bias, batch, head))
+		return combinedMask(flags, maskFor[float32](p.bias, batch, head))
 	}
 }
 

@@ -207,7 +207,7 @@ func crossWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	s := &scratch{counts: true}
-	p.layOut(s, in, p.outputs(s, wanted(n, p.specs())))
+	p.layOut(s, in, p.outputs(s, consumedOutputs(n, p.specs())))
 	return s.used + workOf[float32](&p.multihead, workers)
 }
 

@@ -50,7 +50,7 @@ func flexWork(n *op.Node, in []*ir.Array, workers int) int64 {
 	if err != nil {
 		return 0
 	}
-	return p.work(in, wanted(n, p.out[:1]), workers)
+	return p.work(in, consumedOutputs(n, p.out[:1]), workers)
 }
 
 func runFlex(c *op.Call) error {

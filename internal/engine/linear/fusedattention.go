@@ -23,12 +23,12 @@ func fusedAttentions() []op.Op {
 // A fusedAttention is one node with the shapes of its inputs.
 type fusedAttention struct {
 	attention.Shape
-	batch   []int64
-	q, k, v operand
-	y       []int64 // strides of the result before it is transposed
-	mask    *mask
-	spread  operand // the mask as matrices
-	out     ir.Spec
+	batch      []int64
+	q, k, v    operand
+	y          []int64 // strides of the result before it is transposed
+	mask       *mask
+	maskMatrix operand // the mask as matrices
+	out        ir.Spec
 }
 
 func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
@@ -69,7 +69,7 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 		return nil, fmt.Errorf("scores and input V: leading %w", err)
 	}
 	p.Shape = attention.Shape{Queries: int(rows), Keys: int(keys), Size: p.q.cols, Value: p.v.cols}
-	p.repeat()
+	p.broadcastStrides()
 	return p, p.result(n, in[2].DType)
 }
 
@@ -87,18 +87,18 @@ func (p *fusedAttention) masked(a *ir.Array, scores []int64) ([]int64, error) {
 	}
 	own := append(slices.Repeat([]int64{1}, max(2-len(a.Shape), 0)), a.Shape...)
 	last, strides := len(own)-1, op.Strides(own)
-	p.spread = operand{rows: int(own[last-1]), cols: int(own[last]), row: int(strides[last-1]),
+	p.maskMatrix = operand{rows: int(own[last-1]), cols: int(own[last]), row: int(strides[last-1]),
 		col: int(strides[last]), batch: own[:last-1], strides: strides[:last-1]}
 	p.mask = &mask{Array: a, keys: int(shape[len(shape)-1])}
 	return shape, nil
 }
 
-// repeat sets the stride of axes that broadcast along queries or keys to 0.
-func (p *fusedAttention) repeat() {
+// broadcastStrides sets the stride of axes that broadcast along queries or keys to 0.
+func (p *fusedAttention) broadcastStrides() {
 	for _, m := range []struct {
 		rows, cols int
 		of         *operand
-	}{{p.Queries, p.Size, &p.q}, {p.Size, p.Keys, &p.k}, {p.Queries, p.Keys, &p.spread}} {
+	}{{p.Queries, p.Size, &p.q}, {p.Size, p.Keys, &p.k}, {p.Queries, p.Keys, &p.maskMatrix}} {
 		if m.of.rows < m.rows {
 			m.of.row = 0
 		}
@@ -107,7 +107,7 @@ func (p *fusedAttention) repeat() {
 		}
 	}
 	if p.mask != nil {
-		p.mask.query, p.mask.key = p.spread.row, p.spread.col
+		p.mask.query, p.mask.key = p.maskMatrix.row, p.maskMatrix.col
 	}
 }
 
@@ -185,7 +185,7 @@ func fusedIn[T attention.Float](p *fusedAttention, c *op.Call) {
 	x := tensorsOf[T](s, c.In, c.Out[0])
 	qs, ks, vs := places(p.batch, p.q.batch, p.q.strides), places(p.batch, p.k.batch, p.k.strides),
 		places(p.batch, p.v.batch, p.v.strides)
-	ms, ys := places(p.batch, p.spread.batch, p.spread.strides), places(p.batch, p.batch, p.y[:len(p.batch)])
+	ms, ys := places(p.batch, p.maskMatrix.batch, p.maskMatrix.strides), places(p.batch, p.batch, p.y[:len(p.batch)])
 	heads := make([]attention.Head[T], len(qs))
 	for i := range heads {
 		heads[i] = attention.Head[T]{

@@ -47,8 +47,8 @@ func gemmShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{{DType: a.DType, Shape: p.out}}, err
 }
 
-// spread is a tensor of rank 0 to 2 as an M×N matrix: axes of size 1 broadcast.
-func spread[T any](data []T, shape []int64) gemm.Matrix[T] {
+// broadcastMatrix is a tensor of rank 0 to 2 as an M×N matrix: axes of size 1 broadcast.
+func broadcastMatrix[T any](data []T, shape []int64) gemm.Matrix[T] {
 	m := gemm.Matrix[T]{Data: data}
 	if r := len(shape); r >= 1 && shape[r-1] > 1 {
 		m.Col = 1

@@ -350,7 +350,7 @@ func groupWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	s := &scratch{counts: true}
-	p.layOut(s, in, s.outputs(p.specs(), wanted(n, p.specs())))
+	p.layOut(s, in, s.outputs(p.specs(), consumedOutputs(n, p.specs())))
 	return s.used + workOf[float32](&p.multihead, workers)
 }
 
@@ -371,9 +371,9 @@ func runGroup(c *op.Call) error {
 	if err := p.rotate(c, &m, before); err != nil {
 		return err
 	}
-	held := func(batch int) int { return p.held(before[batch]) }
-	p.staged.fill(c.Pool, m.stagedKey, m.pastKey, m.k, p.keys, held)
-	p.staged.fill(c.Pool, m.stagedValue, m.pastValue, m.v, p.values, held)
+	cachedTokens := func(batch int) int { return p.cachedTokens(before[batch]) }
+	p.staged.fill(c.Pool, m.stagedKey, m.pastKey, m.k, p.keys, cachedTokens)
+	p.staged.fill(c.Pool, m.stagedValue, m.pastValue, m.v, p.values, cachedTokens)
 	// After the new tokens are in, and before they are attended to or stored.
 	p.roundCache(m.stagedKey, op.Opt(c.In, groupKeyScale))
 	p.roundCache(m.stagedValue, op.Opt(c.In, groupValueScale))
@@ -383,8 +383,8 @@ func runGroup(c *op.Call) error {
 	}
 	p.keyRange = func(batch int) attention.KeyRange {
 		// Lengths count all positions, indices in a sliding cache those that it has.
-		dropped := before[batch] - held(batch)
-		return p.visibleKeys(held(batch), int(lengths[batch])+1-dropped)
+		dropped := before[batch] - cachedTokens(batch)
+		return p.visibleKeys(cachedTokens(batch), int(lengths[batch])+1-dropped)
 	}
 	x := tensors[float32]{q: m.q, k: m.stagedKey, v: m.stagedValue, y: m.y, mask: p.biases(before)}
 	if m.sink != nil {
@@ -421,9 +421,9 @@ func (p *groupAttention) pastLengths(lengths []int32) ([]int, error) {
 	return out, nil
 }
 
-// held is the number of tokens that the cache holds after that number of tokens. A full sliding cache drops as many as
-// leave one fewer than the window, so that the window is complete with the next token.
-func (p *groupAttention) held(tokens int) int {
+// cachedTokens is the number of tokens that the cache holds after that number of tokens. A full sliding cache drops as
+// many as leave one fewer than the window, so that the window is complete with the next token.
+func (p *groupAttention) cachedTokens(tokens int) int {
 	if !p.sliding || tokens <= p.cache.past {
 		return tokens
 	}
@@ -436,7 +436,7 @@ func (p *groupAttention) slide(present, staged []float32, before []int) {
 	all, kept := p.staged.tokens*p.Size, p.cache.tokens*p.Size
 	for i := range p.batch * p.kvHeads {
 		past := before[i/p.kvHeads]
-		end, n := (p.held(past)+p.Queries)*p.Size, p.held(past+p.Queries)*p.Size
+		end, n := (p.cachedTokens(past)+p.Queries)*p.Size, p.cachedTokens(past+p.Queries)*p.Size
 		rows := present[i*kept:][:kept]
 		copy(rows, staged[i*all:][end-n:end])
 		clear(rows[n:])
@@ -450,7 +450,7 @@ func (p *groupAttention) biases(before []int) func(batch, head int) attention.Ma
 		return nil
 	}
 	return func(batch, head int) attention.Mask[float32] {
-		add, dropped := maskFor[float32](p.bias, batch, head), before[batch]-p.held(before[batch])
+		add, dropped := maskFor[float32](p.bias, batch, head), before[batch]-p.cachedTokens(before[batch])
 		return func(scores []float32, query, key int) { add(scores, query, key+dropped) }
 	}
 }

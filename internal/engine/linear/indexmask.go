@@ -107,8 +107,8 @@ func (m *indexMask) flags(batch, query int) []int32 {
 	return m.index[row*long:][:m.keys]
 }
 
-// both applies two masks in order; either may be nil.
-func both(a, b attention.Mask[float32]) attention.Mask[float32] {
+// combinedMask applies two masks in order; either may be nil.
+func combinedMask(a, b attention.Mask[float32]) attention.Mask[float32] {
 	switch {
 	case a == nil:
 		return b

@@ -229,7 +229,7 @@ func (p *product) float(c *op.Call) error {
 		scaled(f, c.Float("alpha", 1))
 		// A bias times 0 would make NaN of its infinities.
 		if bias != nil && beta != 0 {
-			f.Epilogue.Bias = spread(bias, c.In[2].Shape)
+			f.Epilogue.Bias = broadcastMatrix(bias, c.In[2].Shape)
 		}
 		if r := c.Opt(3); r != nil {
 			f.Epilogue.Residual = gemm.Rows(ir.View[float32](r)[i*p.M*p.N:][:p.M*p.N], p.N)
@@ -292,7 +292,7 @@ func plain[T gemm.Number](c *op.Call, p *product) {
 		}
 	}
 	if bias, beta := c.Opt(2), T(c.Float("beta", 1)); bias != nil && beta != 0 {
-		addBias(out, p.M, p.N, spread(ir.View[T](bias), bias.Shape), beta)
+		addBias(out, p.M, p.N, broadcastMatrix(ir.View[T](bias), bias.Shape), beta)
 	}
 }
 

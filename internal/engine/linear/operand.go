@@ -37,8 +37,8 @@ func operandOf(n *op.Node, name string, a *ir.Array) (operand, error) {
 	}
 	last := len(shape) - 1
 	if n.Bool("transBatch"+name, false) {
-		first(shape[:last])
-		first(strides[:last])
+		rotateLeft(shape[:last])
+		rotateLeft(strides[:last])
 	}
 	if n.Bool("trans"+name, false) {
 		slices.Reverse(shape[last-1:])
@@ -56,8 +56,8 @@ func vector(name string, n int64) operand {
 	return operand{rows: int(n), cols: 1, row: 1, col: 1}
 }
 
-// first moves the first element to the end.
-func first(x []int64) {
+// rotateLeft moves the first element to the end.
+func rotateLeft(x []int64) {
 	head := x[0]
 	copy(x, x[1:])
 	x[len(x)-1] = head

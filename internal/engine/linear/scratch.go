@@ -52,8 +52,8 @@ func (s *scratch) rest() []byte {
 	return s.mem[s.used:]
 }
 
-// wanted are outputs of n without data; nil for those without consumers.
-func wanted(n *op.Node, specs []ir.Spec) []*ir.Array {
+// consumedOutputs are outputs of n without data; nil for those without consumers.
+func consumedOutputs(n *op.Node, specs []ir.Spec) []*ir.Array {
 	out := make([]*ir.Array, len(specs))
 	for i, spec := range specs {
 		if n.HasConsumer(i) {

@@ -173,7 +173,7 @@ func selfWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	s := &scratch{counts: true}
-	p.layOut(s, in, p.outputs(s, wanted(n, p.specs())), n.IsConst(selfWeights) && packs(in[selfWeights]), workers)
+	p.layOut(s, in, p.outputs(s, consumedOutputs(n, p.specs())), n.IsConst(selfWeights) && packs(in[selfWeights]), workers)
 	return s.used
 }
 

@@ -89,14 +89,14 @@ func runNonMaxSuppression(c *op.Call) error {
 		return err
 	}
 	batches, classes, n := s.scores.Shape[0], s.scores.Shape[1], s.scores.Shape[2]
-	kept := make([][]int64, batches*classes)
+	selected := make([][]int64, batches*classes)
 	all, scores := ir.View[float32](s.boxes), ir.View[float32](s.scores)
-	c.Pool.For(len(kept), func(i int) {
+	c.Pool.For(len(selected), func(i int) {
 		batch := int64(i) / classes
-		kept[i] = s.choose(all[batch*n*4:(batch+1)*n*4], scores[int64(i)*n:int64(i+1)*n])
+		selected[i] = s.choose(all[batch*n*4:(batch+1)*n*4], scores[int64(i)*n:int64(i+1)*n])
 	})
 	var rows []int64
-	for i, list := range kept {
+	for i, list := range selected {
 		for _, box := range list {
 			rows = append(rows, int64(i)/classes, int64(i)%classes, box)
 		}
@@ -115,19 +115,19 @@ func (s *suppressor) choose(boxes, scores []float32) []int64 {
 	}
 	// Stable: equal scores stay in the order of their indices.
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
-	var kept []int64
+	var selected []int64
 	var corners []rectangle
 	for _, i := range order {
-		if int64(len(kept)) >= s.maxBoxes {
+		if int64(len(selected)) >= s.maxBoxes {
 			break
 		}
 		r := s.rectangle(boxes[4*i : 4*i+4])
 		// Greedy, as specified: a box is compared with the selected ones only, not with suppressed ones.
 		if !slices.ContainsFunc(corners, func(k rectangle) bool { return k.iou(r) > s.iouThreshold }) {
-			kept, corners = append(kept, int64(i)), append(corners, r)
+			selected, corners = append(selected, int64(i)), append(corners, r)
 		}
 	}
-	return kept
+	return selected
 }
 
 // A rectangle has its corners in order.

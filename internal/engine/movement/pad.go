@@ -22,8 +22,8 @@ func pads() []op.Op {
 // A border is the padding before and after an axis; negative to crop.
 type border struct{ begin, end int64 }
 
-// kept is the range of an axis of that size that remains.
-func (b border) kept(size int64) int64 { return size + min(b.begin, 0) + min(b.end, 0) }
+// remaining is the range of an axis of that size that remains.
+func (b border) remaining(size int64) int64 { return size + min(b.begin, 0) + min(b.end, 0) }
 
 // maxPad prevents overflow of sums of sizes and pads.
 const maxPad = 1 << 56
@@ -51,7 +51,7 @@ func borders(n *op.Node, in []*ir.Array, from list) (*ir.Array, []border, error)
 	out := make([]border, len(data.Shape))
 	for i, axis := range axes {
 		b := border{pads[i], pads[len(axes)+i]}
-		if max(b.begin, b.end) > maxPad || min(b.begin, b.end) < -maxPad || b.kept(data.Shape[axis]) < 0 {
+		if max(b.begin, b.end) > maxPad || min(b.begin, b.end) < -maxPad || b.remaining(data.Shape[axis]) < 0 {
 			return nil, nil, fmt.Errorf("pads %d and %d do not match axis %d of shape %v", b.begin, b.end, axis,
 				data.Shape)
 		}
@@ -106,7 +106,7 @@ func padShape(from list) func(*op.Node, []*ir.Array) ([]ir.Spec, error) {
 		}
 		shape := slices.Clone(data.Shape)
 		for i, b := range around {
-			if b.kept(shape[i]) == 0 && mode != "constant" && max(b.begin, b.end) > 0 {
+			if b.remaining(shape[i]) == 0 && mode != "constant" && max(b.begin, b.end) > 0 {
 				return nil, fmt.Errorf("mode %s: axis %d is empty and cannot be padded", mode, i)
 			}
 			shape[i] += b.begin + b.end
@@ -197,7 +197,7 @@ func copyInside(p *op.Pool, dst, data *ir.Array, around []border) region {
 	src := op.Strides(data.Shape)
 	start := int64(0)
 	for i, b := range around {
-		inside[i] = stretch{max(b.begin, 0), b.kept(data.Shape[i])}
+		inside[i] = stretch{max(b.begin, 0), b.remaining(data.Shape[i])}
 		start += max(-b.begin, 0) * src[i]
 	}
 	s := inside.strided(dst.Shape, src)

@@ -47,7 +47,7 @@ func (p *Pool) work(slot int) {
 	for {
 		// A sleeping thread, above all on a virtual processor, takes longer to wake than a step of a small model. The
 		// MLP of the benchmarks: 177 → 87 µs (median, 2 threads), ResNet18's shape 35 → 30 ms.
-		p.watch(func() bool { return len(p.tasks) > 0 })
+		p.poll(func() bool { return len(p.tasks) > 0 })
 		t, ok := <-p.tasks
 		if !ok {
 			return
@@ -56,18 +56,18 @@ func (p *Pool) work(slot int) {
 	}
 }
 
-// patience is the number of polls for more work before a worker sleeps: some 50 µs. Steps follow one another faster
+// maxPolls is the number of polls for more work before a worker sleeps: some 50 µs. Steps follow one another faster
 // than a processor wakes up, especially a virtual one.
-const patience = 20000
+const maxPolls = 20000
 
-// watch polls until so returns true, or gives up. If there are more workers than processors it does not poll, as that
-// would slow down the busy workers.
-func (p *Pool) watch(so func() bool) {
+// poll calls ready until it returns true, or gives up. If there are more workers than processors it does not poll, as
+// that would slow down the busy workers.
+func (p *Pool) poll(ready func() bool) {
 	if p.workers > runtime.GOMAXPROCS(0) {
 		return
 	}
-	for range patience {
-		if so() {
+	for range maxPolls {
+		if ready() {
 			return
 		}
 	}
@@ -123,7 +123,7 @@ func (p *Pool) Slots(n int, f func(task, slot int)) {
 	p.offer(t, slots-1)
 	// The caller is a worker, so that For inside of a task cannot wait for itself.
 	t.run(0)
-	p.watch(func() bool { return t.done.Load() == t.n })
+	p.poll(func() bool { return t.done.Load() == t.n })
 	t.left.Wait()
 	if v := t.failed.Load(); v != nil {
 		panic(*v)

@@ -23,7 +23,7 @@ func (s *Session) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	wanted, err := s.wanted(fetch)
+	fetched, err := s.fetchedNames(fetch)
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +33,12 @@ func (s *Session) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 	if err != nil {
 		return nil, err
 	}
-	results, err := s.run(ctx, &call, names, values, wanted)
+	results, err := s.run(ctx, &call, names, values, fetched)
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]*ir.Array{}
-	for i, name := range wanted {
+	for i, name := range fetched {
 		if out[name], err = s.lib.array(results[i]); err != nil {
 			return nil, fmt.Errorf("output %q: %w", name, err)
 		}
@@ -46,8 +46,8 @@ func (s *Session) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 	return out, nil
 }
 
-// wanted are the names to fetch, each once.
-func (s *Session) wanted(fetch []string) ([]string, error) {
+// fetchedNames are the names to fetch, each once.
+func (s *Session) fetchedNames(fetch []string) ([]string, error) {
 	var names []string
 	for _, p := range s.outputs {
 		if len(fetch) == 0 || slices.Contains(fetch, p.Name) {
@@ -104,17 +104,17 @@ func (s *Session) fits(name string, a *ir.Array) error {
 }
 
 // run returns the outputs as OrtValues, which call releases.
-func (s *Session) run(ctx context.Context, call *scope, names []string, values []uintptr, wanted []string) ([]uintptr,
+func (s *Session) run(ctx context.Context, call *scope, names []string, values []uintptr, fetched []string) ([]uintptr,
 	error) {
 	options, err := call.create(createRunOptions, releaseRunOptions)
 	if err != nil {
 		return nil, err
 	}
-	results := make([]uintptr, len(wanted))
+	results := make([]uintptr, len(fetched))
 	defer s.lib.terminate(ctx, options)()
 	err = call.call(run, s.session, options,
 		call.texts(names), address(call, values), uintptr(len(values)),
-		call.texts(wanted), uintptr(len(wanted)), address(call, results))
+		call.texts(fetched), uintptr(len(fetched)), address(call, results))
 	// Before the error is returned; outputs that do not exist are 0, which own ignores.
 	call.own(releaseValue, results...)
 	if err != nil && ctx.Err() != nil {

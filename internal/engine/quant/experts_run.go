@@ -100,15 +100,15 @@ func runExperts(c *op.Call) error {
 	return nil
 }
 
-// A routed is a token at an expert, and the weight of the expert's output.
-type routed struct {
+// A routedToken is a token at an expert, and the weight of the expert's output.
+type routedToken struct {
 	token  int
 	weight float32
 }
 
 // route assigns tokens to experts. Of equal scores the last ones count, as in ONNX Runtime.
-func (x *experts) route(c *op.Call) [][]routed {
-	by := make([][]routed, x.count)
+func (x *experts) route(c *op.Call) [][]routedToken {
+	by := make([][]routedToken, x.count)
 	scores, order := make([]float32, x.count), make([]int, x.count)
 	weights := scores
 	for t := range int(c.In[routerIn].Elems()) / x.count {
@@ -133,7 +133,7 @@ func (x *experts) route(c *op.Call) [][]routed {
 				w /= sum
 			}
 			if w > 0 || w < 0 { // not NaN
-				by[e] = append(by[e], routed{t, w})
+				by[e] = append(by[e], routedToken{t, w})
 			}
 		}
 	}
@@ -141,7 +141,7 @@ func (x *experts) route(c *op.Call) [][]routed {
 }
 
 // run adds the outputs of expert e.
-func (x *experts) run(c *op.Call, b *expertBuffers, e int, tokens []routed) {
+func (x *experts) run(c *op.Call, b *expertBuffers, e int, tokens []routedToken) {
 	m := len(tokens)
 	// Tokens of an expert are gathered, so that its weights are read once for all of them.
 	for i, r := range tokens {

@@ -30,7 +30,7 @@ func runMultinomial(c *op.Call) error {
 	if c.Out[0].Elems() == 0 {
 		return nil
 	}
-	d, classes, samples := newDrawing(c), int(c.In[0].Shape[1]), int(c.Out[0].Shape[1])
+	d, classes, samples := newNodeStreams(c), int(c.In[0].Shape[1]), int(c.Out[0].Shape[1])
 	c.Pool.For(int(c.In[0].Shape[0]), func(row int) {
 		sums := make([]float64, classes)
 		number.Read(sums, c.In[0], row*classes)

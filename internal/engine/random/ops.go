@@ -55,7 +55,7 @@ func likeShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 
 func runNormal(c *op.Call) error {
 	mean, scale := float64(c.Float("mean", 0)), float64(c.Float("scale", 1))
-	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand,
+	newNodeStreams(c).fill(c.Pool, c.Out[0], func(r *rand.Rand,
 		_ int) float64 {
 		// The conversion prevents a fused multiply-add: the numbers are the same on all CPUs.
 		return mean + float64(scale*r.NormFloat64())
@@ -65,7 +65,7 @@ func runNormal(c *op.Call) error {
 
 func runUniform(c *op.Call) error {
 	low, high := float64(c.Float("low", 0)), float64(c.Float("high", 1))
-	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand,
+	newNodeStreams(c).fill(c.Pool, c.Out[0], func(r *rand.Rand,
 		_ int) float64 {
 		return low + float64((high-low)*r.Float64())
 	})
@@ -85,7 +85,7 @@ func bernoulliShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 func runBernoulli(c *op.Call) error {
-	newDrawing(c).fill(c.Pool, c.Out[0], func(r *rand.Rand, i int) float64 {
+	newNodeStreams(c).fill(c.Pool, c.Out[0], func(r *rand.Rand, i int) float64 {
 		var p [1]float64
 		number.Read(p[:], c.In[0], i)
 		if r.Float64() < p[0] {

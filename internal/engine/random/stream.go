@@ -19,11 +19,11 @@ func count(*op.Node, []*ir.Array, *op.Pool) (*op.Prepared, error) {
 	return &op.Prepared{State: new(atomic.Uint64)}, nil
 }
 
-// A drawing is the streams of one run of a node.
-type drawing struct{ seed, run uint64 }
+// nodeStreams are the streams of one run of a node.
+type nodeStreams struct{ seed, run uint64 }
 
-func newDrawing(c *op.Call) drawing {
-	d := drawing{seed: c.Seed}
+func newNodeStreams(c *op.Call) nodeStreams {
+	d := nodeStreams{seed: c.Seed}
 	if c.Has("seed") {
 		d.seed = uint64(math.Float32bits(c.Float("seed", 0)))
 	}
@@ -37,13 +37,13 @@ func newDrawing(c *op.Call) drawing {
 }
 
 // stream is the i-th one of the run. PCG accepts any pair of numbers as a seed, including similar ones.
-func (d drawing) stream(i int) *rand.Rand {
+func (d nodeStreams) stream(i int) *rand.Rand {
 	// Runs count in the upper half and pieces in the lower one, so that no stream repeats.
 	return rand.New(rand.NewPCG(d.seed, d.run<<32^uint64(i)))
 }
 
 // fill writes draw's result for each index.
-func (d drawing) fill(p *op.Pool, dst *ir.Array, draw func(r *rand.Rand, i int) float64) {
+func (d nodeStreams) fill(p *op.Pool, dst *ir.Array, draw func(r *rand.Rand, i int) float64) {
 	n := int(dst.Elems())
 	p.For((n+piece-1)/piece, func(k int) {
 		r, from := d.stream(k), k*piece

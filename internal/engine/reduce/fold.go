@@ -96,8 +96,8 @@ func (l layout) work(workers int) int64 {
 	return size
 }
 
-// A folding is a fold applied to a tensor.
-type folding[T ir.Element, A any] struct {
+// A tensorFold is a fold applied to a tensor.
+type tensorFold[T ir.Element, A any] struct {
 	fold[T, A]
 	layout
 	in  block.Loader[T]
@@ -106,7 +106,7 @@ type folding[T ir.Element, A any] struct {
 
 // run computes output 0 from x.
 func run[T ir.Element, A any](c *op.Call, l layout, x *ir.Array, f fold[T, A]) error {
-	r := &folding[T, A]{f, l, block.Read[T](x), block.Write[T](c.Out[0])}
+	r := &tensorFold[T, A]{f, l, block.Read[T](x), block.Write[T](c.Out[0])}
 	if l.parts > 1 {
 		r.inParts(c)
 		return nil
@@ -128,7 +128,7 @@ func run[T ir.Element, A any](c *op.Call, l layout, x *ir.Array, f fold[T, A]) e
 }
 
 // inRows reduces rows to one output each.
-func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
+func (r *tensorFold[T, A]) inRows(c *op.Call, grain int, x, y []T) {
 	block.Parallel(c, r.outputs, grain, 0, func(_ block.Scratch, from, to int) {
 		for i := from; i < to; i++ {
 			acc, row := r.zero, x[i*r.n:][:r.n]
@@ -142,7 +142,7 @@ func (r *folding[T, A]) inRows(c *op.Call, grain int, x, y []T) {
 }
 
 // inParts reduces parts of the elements first, and then joins them in order.
-func (r *folding[T, A]) inParts(c *op.Call) {
+func (r *tensorFold[T, A]) inParts(c *op.Call) {
 	spare := block.Scratch{Free: c.Work[c.Pool.Workers()*foldBytes:]}
 	all := block.Take[A](&spare, r.units()*r.parts*r.width)
 	block.Parallel(c, r.units()*r.parts, 1, foldBytes, func(s block.Scratch, from, to int) {
@@ -168,7 +168,7 @@ func (r *folding[T, A]) inParts(c *op.Call) {
 }
 
 // gather reduces elements from..to of contiguous outputs.
-func (r *folding[T, A]) gather(acc []A, base, from, to int, buf []T) {
+func (r *tensorFold[T, A]) gather(acc []A, base, from, to int, buf []T) {
 	block.Fill(acc, r.zero)
 	if r.inner == 1 && r.folded.Inner() == r.n && r.folded.Step(0) == 1 {
 		acc[0] = r.along(acc[0], base+from, to-from, buf) // without Runs, which allocates
@@ -187,7 +187,7 @@ func (r *folding[T, A]) gather(acc []A, base, from, to int, buf []T) {
 }
 
 // along reduces n contiguous elements.
-func (r *folding[T, A]) along(acc A, at, n int, buf []T) A {
+func (r *tensorFold[T, A]) along(acc A, at, n int, buf []T) A {
 	for ; n > block.Len; n -= block.Len {
 		acc = r.row(acc, r.in.Block(buf, at, block.Len))
 		at += block.Len
@@ -195,7 +195,7 @@ func (r *folding[T, A]) along(acc A, at, n int, buf []T) A {
 	return r.row(acc, r.in.Block(buf, at, n))
 }
 
-func (r *folding[T, A]) finish(out int, acc []A, buf []T) {
+func (r *tensorFold[T, A]) finish(out int, acc []A, buf []T) {
 	y := r.out.Block(buf, out, len(acc))
 	for i, a := range acc {
 		y[i] = r.done(a, r.n)

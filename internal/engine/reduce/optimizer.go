@@ -18,7 +18,7 @@ type optimizer struct {
 }
 
 // An updater computes the new value of an element x with gradient g, and of its state.
-type updater func(x, g float64, kept []float64) float64
+type updater func(x, g float64, state []float64) float64
 
 var optimizers = []optimizer{
 	{"Adagrad", 1, adagrad},
@@ -104,13 +104,13 @@ func optimize[T floatElement](c *op.Call, update updater, ins, outs []*ir.Array)
 		out = append(out, block.Write[T](a))
 	}
 	c.Pool.Rows(len(in[0]), block.Grain/8, func(from, to int) {
-		kept := make([]float64, len(in)-2)
+		state := make([]float64, len(in)-2)
 		for i := from; i < to; i++ {
-			for k := range kept {
-				kept[k] = float64(in[k+2][i])
+			for k := range state {
+				state[k] = float64(in[k+2][i])
 			}
-			out[0].Set(i, T(update(float64(in[0][i]), float64(in[1][i]), kept)))
-			for k, v := range kept {
+			out[0].Set(i, T(update(float64(in[0][i]), float64(in[1][i]), state)))
+			for k, v := range state {
 				out[k+1].Set(i, T(v))
 			}
 		}
@@ -120,10 +120,10 @@ func optimize[T floatElement](c *op.Call, update updater, ins, outs []*ir.Array)
 func adagrad(n *op.Node, rate float64, count int64) updater {
 	norm, epsilon := float64(n.Float("norm_coefficient", 0)), float64(n.Float("epsilon", 1e-6))
 	rate /= 1 + float64(count)*float64(n.Float("decay_factor", 0))
-	return func(x, g float64, kept []float64) float64 {
+	return func(x, g float64, state []float64) float64 {
 		g += norm * x
-		kept[0] += g * g
-		return x - rate*g/(math.Sqrt(kept[0])+epsilon)
+		state[0] += g * g
+		return x - rate*g/(math.Sqrt(state[0])+epsilon)
 	}
 }
 
@@ -135,11 +135,11 @@ func adam(n *op.Node, rate float64, count int64) updater {
 	if count > 0 {
 		rate *= math.Sqrt(1-math.Pow(beta, float64(count))) / (1 - math.Pow(alpha, float64(count)))
 	}
-	return func(x, g float64, kept []float64) float64 {
+	return func(x, g float64, state []float64) float64 {
 		g += norm * x
-		kept[0] = alpha*kept[0] + (1-alpha)*g
-		kept[1] = beta*kept[1] + (1-beta)*g*g
-		return (1 - post) * (x - rate*kept[0]/(math.Sqrt(kept[1])+epsilon))
+		state[0] = alpha*state[0] + (1-alpha)*g
+		state[1] = beta*state[1] + (1-beta)*g*g
+		return (1 - post) * (x - rate*state[0]/(math.Sqrt(state[1])+epsilon))
 	}
 }
 
@@ -151,12 +151,12 @@ func momentum(n *op.Node, rate float64, count int64) updater {
 	if count <= 0 {
 		beta = 1
 	}
-	return func(x, g float64, kept []float64) float64 {
+	return func(x, g float64, state []float64) float64 {
 		g += norm * x
-		kept[0] = alpha*kept[0] + beta*g
+		state[0] = alpha*state[0] + beta*g
 		if nesterov {
-			return x - rate*(g+alpha*kept[0])
+			return x - rate*(g+alpha*state[0])
 		}
-		return x - rate*kept[0]
+		return x - rate*state[0]
 	}
 }

@@ -2,17 +2,17 @@ package signal
 
 import "image"
 
-// An upsampled is an image whose chroma has half its resolution in both directions or in one. ONNX requires the
+// An upsampledImage is an image whose chroma has half its resolution in both directions or in one. ONNX requires the
 // interpolation of libjpeg-turbo ("fancy"), while Go repeats samples.
-type upsampled struct {
+type upsampledImage struct {
 	img          *image.YCbCr
 	w, h         int // of a chroma plane
 	across, down bool
 }
 
-// newUpsampled is nil for ratios that are not interpolated.
-func newUpsampled(img *image.YCbCr) *upsampled {
-	u := &upsampled{img: img, w: img.Rect.Dx(), h: img.Rect.Dy()}
+// newUpsampledImage is nil for ratios that are not interpolated.
+func newUpsampledImage(img *image.YCbCr) *upsampledImage {
+	u := &upsampledImage{img: img, w: img.Rect.Dx(), h: img.Rect.Dy()}
 	switch img.SubsampleRatio {
 	case image.YCbCrSubsampleRatio444:
 	case image.YCbCrSubsampleRatio422:
@@ -31,14 +31,14 @@ func newUpsampled(img *image.YCbCr) *upsampled {
 	return u
 }
 
-func (u *upsampled) at(x, y int) pixel {
+func (u *upsampledImage) at(x, y int) pixel {
 	luma := int32(u.img.Y[y*u.img.YStride+x])
 	return toRGB(luma, u.chroma(u.img.Cb, x, y)-128, u.chroma(u.img.Cr, x, y)-128)
 }
 
 // chroma weights the nearest sample of the plane with 3/4 in each interpolated direction, and the next one on the
 // pixel's other side with 1/4. Halves are rounded down and up alternately.
-func (u *upsampled) chroma(plane []uint8, x, y int) int32 {
+func (u *upsampledImage) chroma(plane []uint8, x, y int) int32 {
 	column := func(x int) int32 { // four times the sample at (x, y), interpolated vertically
 		if !u.down {
 			return int32(plane[y*u.img.CStride+x])

@@ -79,7 +79,7 @@ func runImageDecoder(c *op.Call) error {
 // pixelsOf reads an image by column and row, from 0.
 func pixelsOf(img image.Image) func(x, y int) pixel {
 	if ycc, ok := img.(*image.YCbCr); ok {
-		if up := newUpsampled(ycc); up != nil {
+		if up := newUpsampledImage(ycc); up != nil {
 			return up.at
 		}
 	}

@@ -210,7 +210,7 @@ func TestBrokenPicturesAreEmpty(t *testing.T) {
 func TestChromaIsInterpolated(t *testing.T) {
 	img := image.NewYCbCr(image.Rect(0, 0, 6, 1), image.YCbCrSubsampleRatio422)
 	copy(img.Cb, []byte{0, 100, 102})
-	u := newUpsampled(img)
+	u := newUpsampledImage(img)
 	for x, want := range []int32{0, 25, 75, 101, 101, 102} {
 		if got := u.chroma(img.Cb, x, 0); got != want {
 			t.Errorf("place %d: %d, want %d", x, got, want)

@@ -80,7 +80,7 @@ func (g *group) bytes() int64 {
 // pack fills the blocks of g. Rows of like counts share a quad, so that little is padded.
 func (g *group) pack(r *Rows, k int, v kernel.SparseValues) {
 	g.nonzeros, g.magnitude = len(r.values), r.magnitude()
-	b := packing{
+	b := groupPacker{
 		// with missing rows of the last quad
 		cols: make([][]int32, (g.to-g.from+kernel.SparseQuad-1)/kernel.SparseQuad*kernel.SparseQuad),
 		rest: make([]int, g.to-g.from),
@@ -92,8 +92,8 @@ func (g *group) pack(r *Rows, k int, v kernel.SparseValues) {
 	}
 }
 
-// packing is the state of the packing of a group: elements by row that are in the current block.
-type packing struct {
+// A groupPacker is the state of the packing of a group: elements by row that are in the current block.
+type groupPacker struct {
 	cols   [][]int32
 	values [][]float32
 	rest   []int    // number of elements of each row in the blocks before
@@ -101,7 +101,7 @@ type packing struct {
 }
 
 // take takes the elements of the columns before to.
-func (b *packing) take(r *Rows, to int) {
+func (b *groupPacker) take(r *Rows, to int) {
 	for row := range b.order {
 		if row < len(b.rest) {
 			cols, values := r.of(row)
@@ -118,7 +118,7 @@ func (b *packing) take(r *Rows, to int) {
 }
 
 // block makes quads of the elements, whose columns start at from.
-func (b *packing) block(from, depth int, v kernel.SparseValues) *kernel.SparseRows {
+func (b *groupPacker) block(from, depth int, v kernel.SparseValues) *kernel.SparseRows {
 	elems := 0
 	// The last of each four, which has the most, determines the length of the quad: the others are padded to it.
 	for i := kernel.SparseQuad - 1; i < len(b.order); i += kernel.SparseQuad {

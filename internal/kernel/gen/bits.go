@@ -12,14 +12,14 @@ import (
 // bitsFamily dequantizes and multiplies weights of a few bits: panels of 16 columns, in which a word of 32 bits is
 // consecutive rows of a column.
 func bitsFamily() {
-	for _, v := range []quantized{{2, false}, {4, false}, {8, false}, {4, true}, {8, true}} {
+	for _, v := range []bitFormat{{2, false}, {4, false}, {8, false}, {4, true}, {8, true}} {
 		for _, w := range []width{ymm, zmm} {
-			if v == (quantized{8, true}) && w.wide() { // loads of the table limit it
+			if v == (bitFormat{8, true}) && w.wide() { // loads of the table limit it
 				continue
 			}
 			v.panel(w)
 			v.row(1, w)
-			if v != (quantized{8, true}) { // two panels would need more registers
+			if v != (bitFormat{8, true}) { // two panels would need more registers
 				v.row(2, w)
 			}
 		}
@@ -36,13 +36,13 @@ func bitsFamily() {
 	}
 }
 
-// quantized are values of some bits: integers, or indices into a table.
-type quantized struct {
+// A bitFormat is the form of values of some bits: integers, or indices into a table.
+type bitFormat struct {
 	bits  int
 	table bool
 }
 
-func (q quantized) name(of string) string {
+func (q bitFormat) name(of string) string {
 	if q.table {
 		of += "Table"
 	}
@@ -50,7 +50,7 @@ func (q quantized) name(of string) string {
 }
 
 // parameter is that of a function: zero points, or a table.
-func (q quantized) parameter() string {
+func (q bitFormat) parameter() string {
 	if q.table {
 		return "table"
 	}
@@ -62,7 +62,7 @@ func (q quantized) parameter() string {
 type reader func(words VecVirtual, j int, zero, scale Op) VecVirtual
 
 // reader prepares a function.
-func (q quantized) reader(table Register, w width) reader {
+func (q bitFormat) reader(table Register, w width) reader {
 	mask := w.constant(1<<q.bits - 1)
 	var entries []VecVirtual
 	if q.table && q.bits == 4 {
@@ -101,10 +101,10 @@ func (q quantized) reader(table Register, w width) reader {
 }
 
 // per is the number of values in a word.
-func (q quantized) per() int { return 32 / q.bits }
+func (q bitFormat) per() int { return 32 / q.bits }
 
 // panel dequantizes words of a panel whose columns have one scale each.
-func (q quantized) panel(w width) {
+func (q bitFormat) panel(w width) {
 	name := q.name("quantizedPanel") + w.name
 	function(name, fmt.Sprintf("func(dst *float32, values *byte, words int, scale, %s *float32)", q.parameter()),
 		fmt.Sprintf("%s writes %d rows of 16 elements for each word of a column; words > 0.", name, q.per()))
@@ -149,7 +149,7 @@ func (w width) loadValues(values, valuesPanel Register, i int, to VecVirtual) {
 }
 
 // row adds a row times some panels: the sums are chains in the order of rows, and values become floats in registers.
-func (q quantized) row(panels int, w width) {
+func (q bitFormat) row(panels int, w width) {
 	name := fmt.Sprintf("%sx%d%s", q.name("quantizedRow"), 16*panels, w.name)
 	signature, doc := "func(sums, a *float32, values *byte, valuesPanel, blocks, words int, scale *float32, "+
 		"scalePanel int, zero *float32, zeroBlock, zeroPanel int)",

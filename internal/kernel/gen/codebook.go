@@ -113,8 +113,8 @@ func integers(q Mem, x, stride, bytes, inverse Register) {
 }
 
 const (
-	tried     = 5 // scales
-	scaleSign = 0x80
+	scaleCount = 5 // scales
+	scaleSign  = 0x80
 )
 
 // searchTables are the read-only data of searches.
@@ -147,7 +147,7 @@ func searchScale(name string, single bool, t searchTables) {
 	magnitudes, x, n, stride := pointer("magnitudes"), pointer("x"), pointer("n"), pointer("stride")
 	inverse, squares, ratios := pointer("inverse"), pointer("squares"), pointer("ratios")
 	s := scaleSearch{
-		q: AllocLocal(4 * vector), signs: AllocLocal(2 * vector), sums: AllocLocal(2 * tried * vector),
+		q: AllocLocal(4 * vector), signs: AllocLocal(2 * vector), sums: AllocLocal(2 * scaleCount * vector),
 		pairs: pointer("pairs"), count: pointer("count"), single: single, searchTables: t,
 	}
 	for sign := range s.mean {
@@ -156,7 +156,7 @@ func searchScale(name string, single bool, t searchTables) {
 		}
 	}
 	strips("blocks", n, 8, func() {
-		for i := range 2 * tried {
+		for i := range 2 * scaleCount {
 			VMOVDQU(zero(), s.sums.Offset(vector*i))
 		}
 		p, left := GP64(), GP64()
@@ -165,7 +165,7 @@ func searchScale(name string, single bool, t searchTables) {
 		Label("chunk")
 		integers(s.q, p, stride, magnitudes, inverse)
 		s.splitSigns()
-		for i := range tried {
+		for i := range scaleCount {
 			s.add(s.sums.Offset(2*vector*i), Mem{Base: ratios, Disp: 2 * i})
 		}
 		advance(p, vector)
@@ -283,7 +283,7 @@ func (s *scaleSearch) best(magnitudes, squares Register) {
 	least, at, lowest, one, last := minusOne(), YMM(), constant(scaleSign), constant(1), constant(127)
 	VPMOVZXBD(Mem{Base: magnitudes}, at)
 	VPADDD(minusOne(), at, at)
-	for i := range tried {
+	for i := range scaleCount {
 		square, scale, none, sums := YMM(), YMM(), YMM(), [2]VecVirtual{YMM(), YMM()}
 		VBROADCASTSS(Mem{Base: squares, Disp: 4 * i}, square)
 		VMOVDQU(at, scale)

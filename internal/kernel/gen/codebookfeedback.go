@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A balancing is a loop over vectors of blocks with error feedback.
-type balancing struct {
+// A balanceLoop is a loop over vectors of blocks with error feedback.
+type balanceLoop struct {
 	dst, x, scales, inverse Register
 	n, stride               Register
 	entries                 Register
@@ -17,8 +17,8 @@ type balancing struct {
 	most, least             VecVirtual // shifts
 }
 
-func newBalancing() *balancing {
-	b := &balancing{
+func newBalanceLoop() *balanceLoop {
+	b := &balanceLoop{
 		dst: pointer("dst"), x: pointer("x"), scales: pointer("scales"), inverse: pointer("inverse"), n: pointer("n"),
 		stride: pointer("stride"),
 		limits: limitsOf(pointer("limits")), entries: pointer("entries"),
@@ -28,7 +28,7 @@ func newBalancing() *balancing {
 }
 
 // loop stores the indices of vectors. Body makes errors from shifts: it calls the function it gets.
-func (b *balancing) loop(body func(errors func(shift VecVirtual) VecVirtual)) {
+func (b *balanceLoop) loop(body func(errors func(shift VecVirtual) VecVirtual)) {
 	Label("block")
 	left := GP64()
 	MOVQ(b.stride, left)
@@ -46,7 +46,7 @@ func (b *balancing) loop(body func(errors func(shift VecVirtual) VecVirtual)) {
 }
 
 // errors are those of a vector of x with a shift, whose register is changed.
-func (b *balancing) errors(shift VecVirtual) VecVirtual {
+func (b *balanceLoop) errors(shift VecVirtual) VecVirtual {
 	x, by, y := YMM(), YMM(), YMM()
 	VMOVUPS(at(b.x, 0), x)
 	VBROADCASTSS(Mem{Base: b.inverse}, by)
@@ -72,7 +72,7 @@ const balanceSignature = "func(dst *byte, x, scales, inverse *float32, n, stride
 func balanceRow() {
 	function("balanceRowAVX2", balanceSignature+", part float32)",
 		"balanceRowAVX2 has n > 0 blocks of stride bytes, whole vectors.")
-	b, carry, part := newBalancing(), pointer("carry"), spread("part")
+	b, carry, part := newBalanceLoop(), pointer("carry"), spread("part")
 	b.loop(func(errors func(VecVirtual) VecVirtual) {
 		sum := YMM()
 		VMULPS(at(carry, 0), part, sum)
@@ -86,7 +86,7 @@ func balanceRow() {
 func balanceRun() {
 	function("balanceRunAVX2", balanceSignature+")",
 		"balanceRunAVX2 has n > 0 blocks of stride bytes, whole vectors, of one carry.")
-	b, carry, sum := newBalancing(), pointer("carry"), YMM()
+	b, carry, sum := newBalanceLoop(), pointer("carry"), YMM()
 	part := constant(math.Float32bits(-1. / 8))
 	VBROADCASTSS(Mem{Base: carry}, sum)
 	b.loop(func(errors func(VecVirtual) VecVirtual) {

@@ -74,17 +74,17 @@ const (
 	stateZero
 )
 
-// A searching is the registers of roundSearch.
-type searching struct {
+// searchRegisters are the registers of roundSearch.
+type searchRegisters struct {
 	width
 	state, space              Register
 	inverse, scale, low, high VecVirtual
 }
 
 // field is the i-th field of roundState, whose fields are arrays of 16.
-func (s searching) field(i int) Mem { return Mem{Base: s.state, Disp: i * panelBytes} }
+func (s searchRegisters) field(i int) Mem { return Mem{Base: s.state, Disp: i * panelBytes} }
 
-func (s searching) load(i int) VecVirtual {
+func (s searchRegisters) load(i int) VecVirtual {
 	v := s.new()
 	VMOVUPS(s.field(i), v)
 	return v
@@ -95,7 +95,7 @@ func roundSearch(w width) {
 	function("roundSearch"+w.name, "func(state, space, x *float32, stride int, weight *float32, rows int, fractions "+
 		"*float32, n, refits int, symmetric bool)",
 		"roundSearch"+w.name+" finds the scales of one register of columns; stride in bytes, and rows, n and refits not 0.")
-	s := searching{w, pointer("state"), pointer("space"), w.new(), w.new(), w.new(), w.new()}
+	s := searchRegisters{w, pointer("state"), pointer("space"), w.new(), w.new(), w.new(), w.new()}
 	s.ranges()
 	VMOVUPS(w.constant(0x7fc00000), s.field(stateLeast)) // NaN: the first scales are better
 	fractions, n := pointer("fractions"), pointer("n")
@@ -113,7 +113,7 @@ func roundSearch(w width) {
 }
 
 // ranges stores those of the columns, extended to 0.
-func (s searching) ranges() {
+func (s searchRegisters) ranges() {
 	x, stride, rows := pointer("x"), pointer("stride"), pointer("rows")
 	low, high := s.zero(), s.zero()
 	Label("range")
@@ -127,7 +127,7 @@ func (s searching) ranges() {
 }
 
 // start sets the scales and zero points for a fraction of the ranges.
-func (s searching) start(fraction Register) {
+func (s searchRegisters) start(fraction Register) {
 	low, high, symmetric := s.spread(fraction, 0), s.new(), GP8()
 	VMULPS(s.field(stateHigh), low, high)
 	VMULPS(s.field(stateLow), low, low)
@@ -158,7 +158,7 @@ func (s searching) start(fraction Register) {
 
 // refit keeps the scales that are better than those before, and continues with the optimal scales for their quantized
 // values.
-func (s searching) refit() {
+func (s searchRegisters) refit() {
 	cost, dot, square := s.sums()
 	least, zero := s.load(stateLeast), s.spread(s.space, spaceLow)
 	better := s.compare(notGreaterOrEqual, cost, least)
@@ -180,7 +180,7 @@ func (s searching) refit() {
 }
 
 // keep replaces the lanes of a field that are better.
-func (s searching) keep(better Register, v VecVirtual, field int) {
+func (s searchRegisters) keep(better Register, v VecVirtual, field int) {
 	t := s.load(field)
 	s.choose(better, v, t, t)
 	VMOVUPS(t, s.field(field))
@@ -188,7 +188,7 @@ func (s searching) keep(better Register, v VecVirtual, field int) {
 
 // sums are those over the rows: the weighted squared errors, and the products of quantized values with x and with
 // themselves.
-func (s searching) sums() (cost, dot, square VecVirtual) {
+func (s searchRegisters) sums() (cost, dot, square VecVirtual) {
 	cost, dot, square = s.zero(), s.zero(), s.zero()
 	x, stride, weight, rows := pointer("x"), pointer("stride"), pointer("weight"), pointer("rows")
 	Label("row")
