@@ -69,6 +69,7 @@ func (o blockwise) options(bits int, weightType string, symmetric bool, samples 
 	switch {
 	case o.AccuracyLevel != nil:
 		b.Form.AccuracyLevel = *o.AccuracyLevel
+	// No other level has a fast kernel for 8 bits.
 	case bits == 8:
 		b.Form.AccuracyLevel = quantizedActivations
 	}

@@ -67,6 +67,7 @@ func (o Palette) Run(ctx context.Context, s *pass.Step) error {
 	if err != nil {
 		return fmt.Errorf("vector: %w", err)
 	}
+	// At least eight vectors share a scale, where entries are vectors.
 	block := max(map[int]int{4: 8, 16: 8, 64: 16, 256: 32}[entries], 8*vector*min(1, vector-1))
 	switch {
 	case o.Block != nil:

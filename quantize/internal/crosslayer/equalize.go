@@ -110,6 +110,7 @@ func (p *pair) equalize() float64 {
 	raise(made)
 	raise(read)
 	for i := range f {
+		// Weights of zeros, and infinities, have no factors.
 		if !positive(made[i]) || !positive(read[i]) {
 			continue
 		}

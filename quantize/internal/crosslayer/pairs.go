@@ -62,6 +62,7 @@ func (f *finder) follow(v *ir.Value, each int64) pass.Reason {
 		u := pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
 		var reason pass.Reason
+		// All consumers or none: a channel is scaled for each of them.
 		if v, reason = f.use(u, each); !reason.None() {
 			return reason
 		}

@@ -144,12 +144,14 @@ func (d *Quantizer) mergeEqual(ctx context.Context, s *pass.Step, ws []*weights.
 // row is the ledger row of m, one of the weights that st replaces.
 func (d *Quantizer) row(g *group, m *weights.Weight, st *rewrite.PerChannel) pass.Row {
 	r := pass.Row{Form: pass.MatMulInteger, After: st.Parts(), Restore: st.Restore, Bound: st.Bound()}
+	// Tied weights have the form of their first consumer.
 	if m.Consumers[0].Side == weights.Lookup {
 		r.Form = pass.GatherQuantized
 	}
 	if m.Base != g.Base {
 		r.SharedWith = g.Base.Name
 	}
+	// Not as the options say, for the reasons of RequiresUint8 and of the axes of zero points.
 	if st.Spec.Symmetric != d.Spec.Symmetric {
 		r.Notes = append(r.Notes, pass.Reason{Code: pass.Symmetric})
 	}

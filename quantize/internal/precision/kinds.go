@@ -45,6 +45,7 @@ func (k *kinds) of(v *ir.Value) kind {
 	if v.Type != nil && v.Type.Elem != ir.Undefined {
 		return kindOf(v.Type.Elem)
 	}
+	// Each value once: chains of operators without type information are followed to their start.
 	if found, ok := k.known[v]; ok {
 		return found
 	}

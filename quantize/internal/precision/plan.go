@@ -199,6 +199,7 @@ func (p *Plan) learn(v *ir.Value) bool {
 	if v.Ambiguous {
 		return false
 	}
+	// From here on it is one for its other consumers, too.
 	p.kinds.known[v] = single
 	return true
 }
@@ -299,6 +300,7 @@ func (p *Plan) results(n *ir.Node, low bool) {
 // cast decides the output type of a Cast to float32: float32 for integers, else the type of its input.
 func (p *Plan) cast(n *ir.Node, stays bool) {
 	x, y := n.Input(0), n.Outputs[0]
+	// Of a Cast to another type nothing is decided.
 	if !p.is(y) {
 		return
 	}

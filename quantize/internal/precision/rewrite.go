@@ -112,6 +112,7 @@ const clipInputs = 11
 // clamped is v between -limit and limit, before at.
 func (p *Plan) clamped(v *ir.Value, at *ir.Node, limit float32) *ir.Value {
 	g := v.Graph()
+	// Bounds are attributes there.
 	if g.Opset("") < clipInputs {
 		return g.Insert(at, "Clip", []*ir.Value{v}, ir.FloatAttr("min", -limit), ir.FloatAttr("max", limit))
 	}

@@ -26,6 +26,7 @@ func (p *Plan) want(u ir.Use) want {
 	switch {
 	case n == nil:
 		return p.output(u)
+	// A Cast reads either type.
 	case n.Op.Is("Cast"):
 		return whatever
 	case controls(n):

@@ -58,6 +58,7 @@ func (st *Blockwise) gather(r *Rewriter, s *weights.Consumer) {
 	x := r.reshapeTo(g, at, r.Cast(g, at, quantized, ir.Float), blocks.values...)
 	x = g.Insert(at, "Reshape", []*ir.Value{r.dequantizeBlocks(g, at, st, x, zero, rows(st.ScaleValue), blocks.scales),
 		shape})
+	// The consumers of a float16 table read float16.
 	if s.Elem != ir.Float {
 		x = r.Cast(g, at, x, s.Elem)
 	}

@@ -30,6 +30,7 @@ func (st *PerChannel) castMul(r *Rewriter) *ir.Value {
 func (r *Rewriter) DequantizeLinear(s *weights.Consumer, st Stored) {
 	g, at, x := s.Node.Graph(), s.Node, s.Activation()
 	w := st.dequantize(r, s.Transposed)
+	// MatMul keeps its node: only the weight is another one.
 	if !at.Op.Is("Gemm") {
 		old := at.Input(s.Use.Index)
 		at.SetInput(s.Use.Index, w)

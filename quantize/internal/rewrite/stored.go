@@ -103,6 +103,7 @@ func (st *Blockwise) Parts() []pass.Part {
 			continue
 		}
 		ps[i].Folded = st.wide.bytes[ps[i].Value]
+		// Lookups keep the bytes as they are beside what the product's are folded into.
 		if st.lookup {
 			ps[i].Folded += ps[i].Bytes()
 		}

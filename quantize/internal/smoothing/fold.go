@@ -56,6 +56,7 @@ func (f *folder) alone(v *ir.Value) scaler {
 
 // gain multiplies the constants of a normalization of the last axis.
 func (f *folder) gain(n *ir.Node, inputs []int) scaler {
+	// Gains of several axes are not one value per channel.
 	if axis := n.Int("axis", -1); axis != -1 {
 		return nil
 	}
@@ -97,6 +98,7 @@ func (f *folder) product(n *ir.Node) scaler {
 func (f *folder) sum(n *ir.Node) scaler {
 	for i := range 2 {
 		into := f.alone(n.Input(1 - i))
+		// Both terms or none: a sum is scaled where all of its terms are.
 		if into == nil || !f.Vector(n, i, f.channels) {
 			continue
 		}

@@ -67,6 +67,7 @@ func choose(alpha float64, f []float64) choice {
 	switch {
 	case !(farthest <= math.MaxFloat64):
 		return choice{reason: pass.Reason{Code: pass.NotFinite}}
+	// Not worth a change of the model, and a second run changes nothing.
 	case farthest < balanced:
 		return choice{reason: pass.Reason{Code: pass.Balanced}}
 	}

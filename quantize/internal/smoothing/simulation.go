@@ -131,6 +131,7 @@ func (r *simulation) decibels(ctx context.Context, list []choice) (float64, erro
 			roundRun(x)
 			return nil
 		}
+		// Runs are in the order of the first one, as the samples are.
 		for i, want := range r.want[name][runs[name]] {
 			signal[name] += float64(want) * float64(want)
 			noise[name] += float64((want - x[i]) * (want - x[i]))
