@@ -4,7 +4,7 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// The reasons for choices, from the kernels of ONNX Runtime. docs/decisions/targets.md has the sources and the
+// The reasons for choices, from the kernels of ONNX Runtime. docs/decisions/cpus.md has the sources and the
 // measurements.
 const (
 	saturates = "without VNNI, ONNX Runtime adds pairs of products of uint8 activations with int8 weights in 16 bits, " +
