@@ -46,10 +46,10 @@ func (d *depthwise) run(p *op.Pool, work []byte, finish channelFinisher) {
 		}
 		x, y, w := take(d.InArea()), take(d.OutArea()), take(d.Depth())
 		sums := kernel.Words[int32](kernel.Bytes(take(d.OutArea())))
-		values(x, conv.Input(d.Geometry, d.x.Data, i), d.x.DType, own(d.xZero, 0, 1))
+		values(x, conv.Input(d.Geometry, d.x.Data, i), d.x.DType, partOf(d.xZero, 0, 1))
 		for m := range d.OutC {
 			channel := i%d.Groups*d.OutC + m
-			values(w, part(d.w.Data, channel, d.Depth()), d.w.DType, own(d.wZero, channel, 1))
+			values(w, part(d.w.Data, channel, d.Depth()), d.w.DType, partOf(d.wZero, channel, 1))
 			d.Channel(y, x, w, 0, all)
 			// Exact: see depthwiseOf.
 			for j, v := range y {

@@ -123,7 +123,7 @@ func expertShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := need(in, input{tokensIn, "input"}, input{routerIn, "router_probs"}); err != nil {
+	if err := requireInputs(in, input{tokensIn, "input"}, input{routerIn, "router_probs"}); err != nil {
 		return nil, err
 	}
 	t, router := in[tokensIn], in[routerIn]

@@ -32,7 +32,7 @@ type blockTable struct {
 
 // blockTableOf checks attributes and types.
 func blockTableOf(n *op.Node, in []*ir.Array) (*blockTable, error) {
-	if err := need(in, input{0, "data"}, input{1, "indices"}, input{2, "scales"}); err != nil {
+	if err := requireInputs(in, input{0, "data"}, input{1, "indices"}, input{2, "scales"}); err != nil {
 		return nil, err
 	}
 	t := &blockTable{data: in[0], scale: in[2], zero: op.Opt(in, 3), block: n.Int("block_size", 128)}

@@ -79,7 +79,7 @@ func integerConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := need(in, input{icXZero, "x_zero_point"}, input{icWScale, "w_scale"},
+	if err := requireInputs(in, input{icXZero, "x_zero_point"}, input{icWScale, "w_scale"},
 		input{icYZero, "y_zero_point"}); err != nil {
 		return nil, err
 	}
@@ -372,7 +372,7 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 		image, group := part(r.x, i/r.Groups, r.InArea()*in), i%r.Groups
 		y := part(r.y, i/r.Groups, r.OutArea()*channels)
 		p := gemm.IntProduct{Packed: w.packed[group], ASigned: r.signed, AZero: zero,
-			BZero: own(r.wZero, group, r.OutC)}
+			BZero: partOf(r.wZero, group, r.OutC)}
 		if r.Pointwise() {
 			p.A = gemm.Rows(image[group*r.InC:], in)
 		} else {

@@ -112,7 +112,7 @@ type input struct {
 	name string
 }
 
-func need(in []*ir.Array, list ...input) error {
+func requireInputs(in []*ir.Array, list ...input) error {
 	for _, i := range list {
 		if _, err := op.Arg(in, i.at, i.name); err != nil {
 			return err
@@ -221,7 +221,7 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 	products := make([]gemm.IntProduct, p.count())
 	for i := range products {
 		ia, ib := p.at(i)
-		q := gemm.IntProduct{ASigned: signed, AZero: own(aZero, ia, p.M), BZero: own(bZero, ib, p.N)}
+		q := gemm.IntProduct{ASigned: signed, AZero: partOf(aZero, ia, p.M), BZero: partOf(bZero, ib, p.N)}
 		q.A = matrix(part(a, ia, p.M*p.K), p.M, p.K, p.transA)
 		if packed != nil {
 			q.Packed = packed[ib]
@@ -247,8 +247,8 @@ func zeros(a *ir.Array) ([]int32, error) {
 	return integers(a)
 }
 
-// own is the part of values, one per row or column, that belongs to matrix i of n rows or columns.
-func own[T any](all []T, i, n int) []T {
+// partOf is the part of values, one per row or column, that belongs to matrix i of n rows or columns.
+func partOf[T any](all []T, i, n int) []T {
 	if len(all) <= n || n == 0 {
 		return all
 	}

@@ -93,7 +93,7 @@ func multiply(c *op.Call, p *product) error {
 }
 
 func qLinearShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
-	if err := need(in, input{1, "a_scale"}, input{4, "b_scale"}, input{6, "y_scale"},
+	if err := requireInputs(in, input{1, "a_scale"}, input{4, "b_scale"}, input{6, "y_scale"},
 		input{7, "y_zero_point"}); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func toFloatShape(n *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
-	if err := need(in, input{2, "a_scale"}, input{3, "b_scale"}); err != nil {
+	if err := requireInputs(in, input{2, "a_scale"}, input{3, "b_scale"}); err != nil {
 		return nil, err
 	}
 	if err := p.checkScales(in[2], in[3], nil); err != nil {

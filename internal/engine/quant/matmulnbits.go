@@ -63,7 +63,7 @@ func bitShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := need(in, input{0, "A"}, input{1, "B"}, input{2, "scales"}); err != nil {
+	if err := requireInputs(in, input{0, "A"}, input{1, "B"}, input{2, "scales"}); err != nil {
 		return nil, err
 	}
 	a := in[0]

@@ -13,7 +13,7 @@ func qGemmShape(_ *op.Node, in []*ir.Array, p *product) ([]ir.Spec, error) {
 	if len(in[0].Shape) != 2 || len(in[3].Shape) != 2 {
 		return nil, fmt.Errorf("inputs A and B are %s and %s, want matrices", in[0], in[3])
 	}
-	if err := need(in, input{1, "a_scale"}, input{4, "b_scale"}); err != nil {
+	if err := requireInputs(in, input{1, "a_scale"}, input{4, "b_scale"}); err != nil {
 		return nil, err
 	}
 	if err := p.checkScales(in[1], in[4], op.Opt(in, 7)); err != nil {

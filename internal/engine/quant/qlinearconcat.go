@@ -36,7 +36,7 @@ func concatShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			}
 			continue
 		}
-		if !joins(x, out, axis) {
+		if !canConcatenate(x, out, axis) {
 			return nil, fmt.Errorf("input X%d is %s, which cannot be concatenated with %s along axis %d", i/3, x, out,
 				axis)
 		}
@@ -45,8 +45,8 @@ func concatShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return []ir.Spec{out}, out.Valid()
 }
 
-// joins reports whether x equals a spec up to one axis.
-func joins(x *ir.Array, s ir.Spec, axis int) bool {
+// canConcatenate reports whether x equals a spec up to one axis.
+func canConcatenate(x *ir.Array, s ir.Spec, axis int) bool {
 	if x.DType != s.DType || len(x.Shape) != len(s.Shape) {
 		return false
 	}

@@ -90,7 +90,7 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) e
 	for i := range products {
 		p := gemm.IntProduct{
 			A: gemm.Rows(conv.Weights(g, w.Data, i), g.Depth()), ASigned: w.DType == ir.Int8,
-			AZero:   own(wZero, i%g.Groups, g.OutC),
+			AZero:   partOf(wZero, i%g.Groups, g.OutC),
 			BSigned: x.DType == ir.Int8, BZero: xZero,
 		}
 		if image := conv.Input(g, x.Data, i); g.Pointwise() {
@@ -140,7 +140,7 @@ func qLinearConvShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := need(in, input{1, "x_scale"}, input{4, "w_scale"}, input{6, "y_scale"},
+	if err := requireInputs(in, input{1, "x_scale"}, input{4, "w_scale"}, input{6, "y_scale"},
 		input{7, "y_zero_point"}); err != nil {
 		return nil, err
 	}

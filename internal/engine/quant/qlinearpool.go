@@ -49,8 +49,8 @@ func (m *image) at(i, n int) (start, step int) {
 	return i * n, 1
 }
 
-// both are the parameters of X and Y.
-func both(c *op.Call) (x, y params, err error) {
+// poolParams are the parameters of X and Y.
+func poolParams(c *op.Call) (x, y params, err error) {
 	if x, err = paramsAt(c.In, 1, c.In[0].DType); err != nil {
 		return x, y, err
 	}
@@ -73,7 +73,7 @@ func globalAveragePool(c *op.Call) error {
 	if err != nil || c.Out[0].Elems() == 0 {
 		return err
 	}
-	x, y, err := both(c)
+	x, y, err := poolParams(c)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func averagePool(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	x, y, err := both(c)
+	x, y, err := poolParams(c)
 	if err != nil {
 		return err
 	}
