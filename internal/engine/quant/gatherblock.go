@@ -76,8 +76,11 @@ func (t *blockTable) setType(bits int64) error {
 	return fmt.Errorf("input data is %s, want int4, uint4, uint8, or an 8- or 4-bit float", t.data)
 }
 
+// isFloat reports whether the values are floats of 8 or 4 bits. Those of 6 bits cross the borders of bytes, so that no
+// row of them can be read.
 func (t *blockTable) isFloat() bool {
-	return narrow.IsFloat(t.data.DType) && t.data.DType != ir.Float8E8M0
+	dt := t.data.DType
+	return narrow.IsFloat(dt) && dt != ir.Float8E8M0 && dt.Bits() != 6
 }
 
 // packed reports whether values share bytes along the last axis of uint8 data.
