@@ -17,6 +17,7 @@ type depthwise struct {
 
 // depthwiseOf is nil if the convolution is not depthwise, or if a sum might not be exact.
 func depthwiseOf(g *conv.Geometry) *depthwise {
+	// float32 represents all integers up to 2^24, and products have factors of at most 255.
 	const largest = 255 * 255 // of a product
 	if g.Depth()*largest > 1<<24 {
 		return nil

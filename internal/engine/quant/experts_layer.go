@@ -62,6 +62,7 @@ func (l *expertLayer) setBlocks(block int64, number int) error {
 		int64(l.k) * 8}}).Valid(); err != nil {
 		return fmt.Errorf("input fc%d_experts_weights: %w", number, err)
 	}
+	// A byte of the weights has several columns.
 	l.k *= 8 / l.bits
 	scale := []int64{int64(l.count), int64(l.n)}
 	zero := []int64{int64(l.count), (int64(l.n*l.bits) + 7) / 8}

@@ -205,6 +205,7 @@ func (p *product) run(c *op.Call, a []byte, signed bool, aZero []int32, work []b
 	if !slices.ContainsFunc(bZero, func(z int32) bool { return z != 0 }) {
 		bZero = nil
 	}
+	// All rows are multiplied at once, and each matrix has the same zero points.
 	if len(aZero) == p.rows && p.rows != p.M {
 		aZero = slices.Repeat(aZero, p.M/max(p.rows, 1))
 	}

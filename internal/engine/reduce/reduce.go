@@ -117,6 +117,7 @@ func reduceInts[T integer](c *op.Call, l layout, least T) error {
 	case "ReduceMax":
 		return run(c, l, c.In[0], extreme(least, func(a, b T) T { return max(a, b) }))
 	case "ReduceMin":
+		// The complement of the minimum is the maximum, of signed types and unsigned ones.
 		return run(c, l, c.In[0], extreme(^least, func(a, b T) T { return min(a, b) }))
 	// Roots and logarithms of integers are computed in float64, and rounded to the type.
 	case "ReduceL2", "ReduceLogSum", "ReduceLogSumExp":

@@ -20,6 +20,7 @@ func softColumns(c *op.Call, l lanes) {
 			first := i % perRow * colBlock
 			at := i/perRow*l.n*l.inner + first
 			v := columns{at, min(colBlock, l.inner-first), l.n, l.inner}
+			// A copy, so that each block of columns takes the same memory.
 			spare := s
 			if log {
 				v.logSoftmax(y, x, &spare)
