@@ -76,6 +76,7 @@ func fromStart(at, size int64) (int64, bool) {
 	if at < 0 {
 		at += size
 	}
+	// One comparison for both bounds: a negative number is a large unsigned one.
 	return at, uint64(at) < uint64(size)
 }
 

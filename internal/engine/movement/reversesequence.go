@@ -53,6 +53,7 @@ func runReverse(c *op.Call) error {
 			return fmt.Errorf("sequence %d has length %d of %d steps", i, n, steps)
 		}
 		at := int(int64(i) * strides[batch])
+		// Backwards through the source, from the last step of the sequence.
 		turned := &stridedTransfer{dst: at, src: at + int((n-1)*strides[time])}
 		turned.add(n, strides[time], -strides[time])
 		turned.add(inner, 1, 1)
