@@ -166,7 +166,8 @@ func (d *division) measure(ctx context.Context, x *run, m listed, steps []pass.O
 	if err != nil {
 		return err
 	}
-	o.DryRun, o.Digest, o.Gates, o.Errors, o.Reports, o.Verify, o.Divided = true, false, nil, false, nil, x.verify, true
+	o.DryRun, o.Digest, o.Gates, o.Errors, o.Reports = true, false, nil, false, nil
+	o.Verify, o.ManyProcesses = x.verify, true
 	res, err := job.Run(ctx, o)
 	if err != nil {
 		return err

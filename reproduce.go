@@ -26,7 +26,8 @@ func Reproduce(ctx context.Context, r *report.Report, source string, folders []s
 	if err := q.Limits.check(); err != nil {
 		return nil, err
 	}
-	o := job.Options{Input: source, Workers: q.Limits.Workers, Memory: q.Limits.recipes(), Limits: q.Limits.run(), Alone: true}
+	o := job.Options{Input: source, Workers: q.Limits.Workers, Memory: q.Limits.recipes(), Limits: q.Limits.run(),
+		Exclusive: true}
 	if r.Recipe != nil {
 		recipe, err := recipeOf(ctx, r.Recipe, folders)
 		if err != nil {

@@ -69,15 +69,15 @@ func (r *resumption) leave(ctx context.Context, err error) error {
 func (x *run) done(ctx context.Context, m listed, stored *registry.Stored, steps []pass.Options) (*Result, error) {
 	o := job.Options{Input: m.model, Output: m.published(), Request: x.digest, ReportDir: x.Reports.Dir}
 	if m.staged != nil && m.staged.source != "" {
-		o.Same = func(ctx context.Context, report string) (bool, error) {
+		o.SourceCheck = func(ctx context.Context, report string) (bool, error) {
 			tag, err := remote.Source(ctx, report)
 			return tag == m.staged.source, err
 		}
 	}
 	if stored != nil {
-		o.Known = []report.File{}
+		o.SourceFiles = []report.File{}
 		for _, f := range stored.Files {
-			o.Known = append(o.Known, report.File{Name: f.Name, Bytes: f.Size, SHA256: f.SHA256})
+			o.SourceFiles = append(o.SourceFiles, report.File{Name: f.Name, Bytes: f.Size, SHA256: f.SHA256})
 		}
 	}
 	res, different, err := job.Done(ctx, o)

@@ -399,15 +399,15 @@ func (x *run) compressed(ctx context.Context, m listed, steps []pass.Options) (_
 	if err != nil {
 		return nil, err
 	}
-	o.Journal, o.Shared = kept, source
-	o.Divided, o.Worker = x.division != nil, x.division.isWorker()
+	o.Journal, o.SourceDigest = kept, source
+	o.ManyProcesses, o.Worker = x.division != nil, x.division.isWorker()
 	o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = found, x.verify, x.ExportDir, x.folder, x.digest
 	shown := remote.Shown(m.model)
 	var end func()
 	o.Progress, end = x.Events.stage(shown, StageWrite)
 	defer end()
 	if f := x.Events.Progress; f != nil {
-		o.Trained = func(p pass.Progress) {
+		o.TrainingProgress = func(p pass.Progress) {
 			f(Progress{Model: shown, Stage: StageTrain, Done: int64(p.Step), Total: int64(p.Steps), Loss: p.Loss, Training: &p, Ended: p.Done})
 		}
 	}
@@ -433,8 +433,9 @@ func resultOf(res *job.Result, steps []pass.Options) *Result {
 func (x *run) job(ctx context.Context, model, out string, steps []pass.Options) (o job.Options, err error) {
 	o = job.Options{
 		Input: model, Output: out, Label: x.Label, Steps: steps, Workers: x.Limits.Workers, Memory: x.Limits.recipes(), Limits: x.Limits.run(),
-		Digest: !x.Reports.NoDigests, Sync: !x.NoSync, DryRun: x.DryRun, KeepIR: x.KeepIR, Strip: x.StripMetadata, Alone: true,
-		Gates: x.Gates, Baseline: x.baseline, Errors: !x.Reports.NoErrors, Reports: x.Reports.Formats, ReportDir: x.Reports.Dir, Card: x.card,
+		Digest: !x.Reports.NoDigests, Sync: !x.NoSync, DryRun: x.DryRun, KeepIR: x.KeepIR, Strip: x.StripMetadata,
+		Exclusive: true,
+		Gates:     x.Gates, Baseline: x.baseline, Errors: !x.Reports.NoErrors, Reports: x.Reports.Formats, ReportDir: x.Reports.Dir, Card: x.card,
 		MustChange: x.mustChange, DataSuffix: x.dataSuffix, DataFiles: x.DataFiles, Source: x.source, Dims: x.dims,
 	}
 	if remote.Is(model) {

@@ -6,8 +6,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// An average is an exponential moving average of weights and running statistics (Polyak averaging): a = d·a + (1-d)·w
-// after each step, where d is --ema, but at most (1+step)/(10+step), so that the average of few steps forgets the start.
+// An average is an exponential moving average of weights and running statistics (Polyak averaging): a = d·a +
+// (1-d)·w after each step, where d is --ema, but at most (1+step)/(10+step), so that the average of few steps
+// forgets the start.
 type average struct {
 	decay  float64
 	arrays []*ir.Array // in the order of parameters.each
@@ -34,8 +35,8 @@ func (a *average) list() []*ir.Array {
 	return a.arrays
 }
 
-// add adds the values after a step. a may be nil.
-func (a *average) add(ps *parameters, step int) {
+// addStep adds the values after a step. a may be nil.
+func (a *average) addStep(ps *parameters, step int) {
 	if a == nil {
 		return
 	}

@@ -14,7 +14,7 @@ func TestLimitOfThePlan(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		e := ir.NewEval(t.TempDir())
 		tr := newTrainer(small(), e, serial, parse(t, "data", samples(t, 64), "labels", "label"))
-		tr.limit.alone = alone
+		tr.limit.exclusive = alone
 		err := tr.prepare(t.Context(), nil)
 		during := debug.SetMemoryLimit(-1)
 		if limited := during < before; err != nil || limited != alone {

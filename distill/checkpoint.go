@@ -58,8 +58,9 @@ func (c *checkpoint) save(path string, s state) error {
 	return nil
 }
 
-// check is an error if the file cannot be written. It is called before the training, and before reading could block.
-func (c *checkpoint) check(path string) error {
+// checkWritable is an error if the file cannot be written. It is called before the training, and before reading
+// could block.
+func (c *checkpoint) checkWritable(path string) error {
 	if path == "" {
 		return nil
 	}

@@ -14,8 +14,8 @@ import (
 // is that of its whole batch: the loss of each is weighted by the fraction of the step's count that the micro-batch
 // has. Counts of all samples of a step are thus known before its first micro-batch.
 
-// counted returns how many of what a target counts sample i of a batch has.
-func (t target) counted(b *dataset.Batch, i int) (n float64) {
+// sampleCount returns how many of what a target counts sample i of a batch has.
+func (t target) sampleCount(b *dataset.Batch, i int) (n float64) {
 	switch {
 	case t.kind == nextToken:
 		if i < len(b.Targets) { // else the step reports that there are no tokens
@@ -70,7 +70,7 @@ func (st *step) countsOf(b *dataset.Batch) []float64 {
 	counts := make([]float64, len(st.targets))
 	for k, t := range st.targets {
 		for i := range b.N {
-			counts[k] += t.counted(b, i)
+			counts[k] += t.sampleCount(b, i)
 		}
 	}
 	return counts
@@ -105,7 +105,7 @@ func (c *counter) read(ctx context.Context, samples []int) error {
 		for i, s := range missing[b.First : b.First+b.N] {
 			counts := make([]float64, len(c.step.targets))
 			for k, t := range c.step.targets {
-				counts[k] = t.counted(b, i)
+				counts[k] = t.sampleCount(b, i)
 			}
 			c.bySample[s] = counts
 		}

@@ -18,15 +18,15 @@ import (
 // An evaluator runs the model on the validation set. Its step computes the losses only.
 type evaluator struct {
 	*step
-	scored  []scored // outputs with class scores
-	measure *measurement
-	batch   int
-	samples []int      // as many as fill batches
-	rest    *evaluator // of the others, which are one smaller batch; nil if there are none
+	scoredOutputs []scoreOutput // outputs with class scores
+	measure       *measurement
+	batch         int
+	samples       []int      // as many as fill batches
+	rest          *evaluator // of the others, which are one smaller batch; nil if there are none
 }
 
-// A scored value has class scores that are compared with labels, or with the scores of a teacher.
-type scored struct {
+// A scoreOutput value has class scores that are compared with labels, or with the scores of a teacher.
+type scoreOutput struct {
 	name   string
 	head   head
 	target int // of the teacher's scores; -1 for labels
@@ -76,13 +76,13 @@ func (b *graphBuilder) evaluatorOf(ctx context.Context, samples []int, batch int
 		return nil, err
 	}
 	outputs = append(outputs, losses...)
-	for _, s := range b.scored(targets) {
+	for _, s := range b.scoreOutputs(targets) {
 		v := tape.Value(s.name)
 		if v == nil || len(tape.Shape(v)) < 2 {
 			continue
 		}
 		s.name = v.Name
-		e.scored = append(e.scored, s)
+		e.scoredOutputs = append(e.scoredOutputs, s)
 		if !slices.Contains(outputs, v) {
 			outputs = append(outputs, v)
 		}
@@ -95,27 +95,27 @@ func (b *graphBuilder) evaluatorOf(ctx context.Context, samples []int, batch int
 	return e, nil
 }
 
-// scored returns the outputs that labels belong to; without labels those that are compared with the scores of a
+// scoreOutputs returns the outputs that labels belong to; without labels those that are compared with the scores of a
 // teacher.
-func (b *graphBuilder) scored(targets []target) (list []scored) {
+func (b *graphBuilder) scoreOutputs(targets []target) (list []scoreOutput) {
 	if b.settings.Loss == noLoss {
 		return nil
 	}
 	for _, h := range b.heads {
-		list = append(list, scored{h.scores, h, -1})
+		list = append(list, scoreOutput{h.scores, h, -1})
 	}
 	for i, t := range targets {
 		if t.kind == "kl" && len(b.heads) == 0 {
-			list = append(list, scored{t.student, head{axis: -1}, i})
+			list = append(list, scoreOutput{t.student, head{axis: -1}, i})
 		}
 	}
 	return list
 }
 
-// run evaluates the model on the validation set.
-func (e *evaluator) run(ctx context.Context, l *loader, ts *teachers) (v evaluation, err error) {
+// evaluate evaluates the model on the validation set.
+func (e *evaluator) evaluate(ctx context.Context, l *loader, ts *teachers) (v evaluation, err error) {
 	t := tally{sums: make([]float64, len(e.step.targets)), counts: make([]float64, len(e.step.targets))}
-	scorer, err := e.measure.start()
+	scorer, err := e.measure.newScorer()
 	if err != nil {
 		return v, err
 	}
@@ -123,7 +123,7 @@ func (e *evaluator) run(ctx context.Context, l *loader, ts *teachers) (v evaluat
 		defer func() { err = errors.Join(err, scorer.Close()) }()
 	}
 	for part := e; part != nil; part = part.rest {
-		if err := part.add(ctx, l, ts, scorer, &t); err != nil {
+		if err := part.evaluateSamples(ctx, l, ts, scorer, &t); err != nil {
 			return v, err
 		}
 	}
@@ -148,8 +148,9 @@ type tally struct {
 	right, all   int       // of agreement
 }
 
-// add evaluates the samples of e without the rest.
-func (e *evaluator) add(ctx context.Context, l *loader, ts *teachers, scorer metric.Scorer, to *tally) error {
+// evaluateSamples evaluates the samples of e without the rest.
+func (e *evaluator) evaluateSamples(ctx context.Context, l *loader, ts *teachers, scorer metric.Scorer,
+	to *tally) error {
 	for b, err := range l.batches(ctx, e.samples, e.batch, nil) {
 		if err != nil {
 			return err
@@ -166,19 +167,19 @@ func (e *evaluator) add(ctx context.Context, l *loader, ts *teachers, scorer met
 			to.sums[k] += losses[k] * n
 			to.counts[k] += n
 		}
-		for _, s := range e.scored {
+		for _, s := range e.scoredOutputs {
 			right, all := s.agreement(b, out[s.name], e.step.targets, targets)
 			to.right, to.all = to.right+right, to.all+all
 		}
-		if err := e.measure.add(ctx, scorer, b, out); err != nil {
+		if err := e.measure.addBatch(ctx, scorer, b, out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// parts are the graphs of e and of the rest of the samples; e may be nil.
-func (e *evaluator) parts() (all []*runnable) {
+// runnables are the graphs of e and of the rest of the samples; e may be nil.
+func (e *evaluator) runnables() (all []*runnable) {
 	for part := e; part != nil; part = part.rest {
 		all = append(all, &part.runnable)
 	}
@@ -187,7 +188,7 @@ func (e *evaluator) parts() (all []*runnable) {
 
 // open opens the graphs, if there are any.
 func (e *evaluator) open(ctx context.Context, o engine.Options) error {
-	for _, g := range e.parts() {
+	for _, g := range e.runnables() {
 		if err := g.open(ctx, o); err != nil {
 			return err
 		}
@@ -213,7 +214,7 @@ func (v evaluation) compare(w evaluation) int {
 
 // agreement counts the rows of scores y of a batch, and those whose largest score is that of the label, or of the
 // teacher. Rows without a label and padding do not count.
-func (s scored) agreement(b *dataset.Batch, y *ir.Array, targets []target, arrays []*ir.Array) (right, all int) {
+func (s scoreOutput) agreement(b *dataset.Batch, y *ir.Array, targets []target, arrays []*ir.Array) (right, all int) {
 	got, counts := argMax(y, s.head.axis), func(int) bool { return true }
 	var want []int64
 	if s.target < 0 {
@@ -264,7 +265,7 @@ func argMax(a *ir.Array, axis int64) []int64 {
 
 func (e *evaluator) close() error {
 	var errs []error
-	for _, g := range e.parts() {
+	for _, g := range e.runnables() {
 		errs = append(errs, g.close())
 	}
 	return errors.Join(errs...)

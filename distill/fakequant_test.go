@@ -145,7 +145,7 @@ func stored(t *testing.T, tr *trainer, step pass.Options) map[string][]byte {
 	m := varied()
 	for _, v := range m.Graph.Consts() {
 		if w := tr.params.byName[v.Name]; w != nil {
-			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: w.trained()})
+			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: w.payload()})
 		}
 	}
 	e := ir.NewEval(t.TempDir())

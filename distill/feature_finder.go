@@ -9,14 +9,15 @@ import (
 // A featureFinder finds the features that compare a student with one teacher.
 type featureFinder struct {
 	student, teacher *structure
-	of               int  // number of the teacher
+	teacherIndex     int  // number of the teacher
 	masked           bool // both have a mask of padding
 	cosine           bool // hidden states are compared by the cosine loss
 }
 
 func (s *settings) featureFinder(student, teacher *structure, of int) featureFinder {
 	return featureFinder{
-		student: student, teacher: teacher, of: of, masked: student.visible() != nil && teacher.visible() != nil,
+		student: student, teacher: teacher, teacherIndex: of,
+		masked: student.visible() != nil && teacher.visible() != nil,
 		cosine: s.Loss == "cosine",
 	}
 }

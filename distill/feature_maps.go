@@ -11,7 +11,7 @@ import (
 func (f featureFinder) hint(from, to selector) feature {
 	v, u := from(f.student), to(f.teacher)
 	axis := f.student.channels(v)
-	x := feature{kind: hints, weight: 1, of: f.of}
+	x := feature{kind: hints, weight: 1, teacherIndex: f.teacherIndex}
 	if f.cosine {
 		x.kind = "cosine"
 	}
@@ -44,7 +44,8 @@ func (f featureFinder) transfer(from, to selector) feature {
 		}
 	}
 	// MeanSquaredLoss is a mean over samples and positions: times n it is the squared distance of each sample.
-	return feature{kind: attention, weight: float64(n), of: f.of, student: maps(from), teacher: maps(to)}
+	return feature{kind: attention, weight: float64(n), teacherIndex: f.teacherIndex, student: maps(from),
+		teacher: maps(to)}
 }
 
 // positions returns the number of positions of images, or of what has a batch axis, channels and further axes; 1 for
@@ -74,7 +75,8 @@ func (f featureFinder) probabilities(i, j int) featureList {
 		}
 	}
 	// Times the number of keys: the distance is a sum over the keys of each query, the loss a mean.
-	return featureList{{kind: attention, weight: float64(a.Keys), of: f.of, student: of(i), teacher: of(j)}}
+	return featureList{{kind: attention, weight: float64(a.Keys), teacherIndex: f.teacherIndex, student: of(i),
+		teacher: of(j)}}
 }
 
 // vectors are the vectors of tokens, [batch, heads, tokens, size], and their shape.
@@ -128,7 +130,7 @@ func (f featureFinder) relation(from, to vectors) feature {
 			return s.withoutPadding(r, f.masked, -1, 1, 1)
 		}
 	}
-	return feature{kind: relations, weight: 1, of: f.of, student: scores(from), teacher: scores(to)}
+	return feature{kind: relations, weight: 1, teacherIndex: f.teacherIndex, student: scores(from), teacher: scores(to)}
 }
 
 // heads returns the number of heads; 0 without attention.

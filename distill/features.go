@@ -25,7 +25,7 @@ var featureKinds = []string{hints, attention, relations}
 type feature struct {
 	kind             string // key of losses
 	weight           float64
-	of               int // teacher
+	teacherIndex     int // teacher
 	student, teacher selector
 	projection       *projection // nil for equal widths
 }
@@ -79,10 +79,10 @@ func (s *settings) findFeatures(student *structure, teachers []*structure) (fs f
 				"with --match", kind)
 		}
 	}
-	matched, err := s.matched(student, teachers)
+	matched, err := s.featuresByName(student, teachers)
 	fs = append(fs, matched...)
 	for i, f := range fs {
-		fs[i].weight *= weights[f.of]
+		fs[i].weight *= weights[f.teacherIndex]
 		if f.projection != nil {
 			// A seed of its own: projections of one size would start equal.
 			f.projection.initialize(fmt.Sprintf("projection.%d", i), *s.Seed+uint64(i))
@@ -113,8 +113,8 @@ func (s *settings) featureKinds(student *structure, teachers []*structure) []str
 	return kinds
 }
 
-// matched returns the features of --match, for all teachers that have the value.
-func (s *settings) matched(student *structure, teachers []*structure) (fs featureList, err error) {
+// featuresByName returns the features of --match, for all teachers that have the value.
+func (s *settings) featuresByName(student *structure, teachers []*structure) (fs featureList, err error) {
 	for _, pair := range s.Match {
 		kind, names := hints, pair
 		if prefix, rest, ok := strings.Cut(pair, ":"); ok && slices.Contains(featureKinds, prefix) {
@@ -153,7 +153,7 @@ func (fs featureList) ofStudent() func(*grad.Tape) error {
 // ofTeacher returns what appends the features of a teacher to its canonical graph; nil without any.
 func (fs featureList) ofTeacher(of int) func(*grad.Tape) error {
 	return fs.appending(func(f feature) selector {
-		if f.of != of {
+		if f.teacherIndex != of {
 			return nil
 		}
 		return f.teacher
@@ -181,7 +181,8 @@ func featureName(i int) string { return fmt.Sprintf("feature.%d", i) }
 // terms are those of the loss.
 func (fs featureList) terms() (ts []term) {
 	for i, f := range fs {
-		ts = append(ts, term{kind: f.kind, student: featureName(i), soft: []soft{{f.of, featureName(i)}}, weight: f.weight})
+		ts = append(ts, term{kind: f.kind, student: featureName(i), soft: []soft{{f.teacherIndex, featureName(i)}},
+			weight: f.weight})
 	}
 	return ts
 }

@@ -26,16 +26,16 @@ var pruningSchedules = map[string]func(t float64) float64{
 	"constant": func(float64) float64 { return 1 },
 }
 
-// at returns the fraction of the final amount after step i, from 1.
-func (g *Gradual) at(i int) float64 {
+// fractionAt returns the fraction of the final amount after step i, from 1.
+func (g *Gradual) fractionAt(i int) float64 {
 	return pruningSchedules[g.Schedule](float64(i) / float64(g.Steps))
 }
 
 // maxPruningSteps is the limit of --steps.
 const maxPruningSteps = 1000
 
-// check reports invalid values, and those of the training after each step.
-func (g *Gradual) check(train *FineTune) error {
+// validate reports invalid values, and those of the training after each step.
+func (g *Gradual) validate(train *FineTune) error {
 	switch {
 	case g.Steps < 1 || g.Steps > maxPruningSteps:
 		return pass.OptionErrorf("--steps %d: must be between 1 and %d", g.Steps, maxPruningSteps)

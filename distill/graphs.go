@@ -154,7 +154,7 @@ func (b *graphBuilder) trainingChange(ctx context.Context, st *step) func(*grad.
 // sizes. It adds the arrays of new inputs to those that st feeds.
 func (b *graphBuilder) evaluationChange(ctx context.Context, st *step) func(*grad.Tape) error {
 	return func(tape *grad.Tape) error {
-		st.masked = insertMasks(tape, b.params, st.feeds)
+		st.maskedWeights = insertMasks(tape, b.params, st.feeds)
 		b.fakeQuant.insert(tape, b.params, st.feeds)
 		return b.loader.rewrite(ctx)(tape)
 	}

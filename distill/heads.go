@@ -33,12 +33,12 @@ func (s *settings) heads(g *ir.Graph, labels []int64) ([]head, error) {
 	switch len(hs) {
 	case 0:
 		return nil, pass.OptionErrorf("no output has a score of each class for labels of shape %v of a sample: the "+
-			"outputs are %s", labels, described(g.Outputs...))
+			"outputs are %s", labels, typeList(g.Outputs...))
 	case 1:
 		return hs, nil
 	}
 	return hs, pass.OptionErrorf("the labels may belong to several outputs, %s: name those that are trained with --scores",
-		described(g.Outputs...))
+		typeList(g.Outputs...))
 }
 
 // namedHeads returns the outputs of --scores. If there are as many labels of a sample, each output has one of them, in
@@ -58,7 +58,7 @@ func (s *settings) namedHeads(g *ir.Graph, labels []int64) (hs []head, err error
 		h, ok := headOf(y, shape, column)
 		if !ok {
 			return nil, pass.OptionErrorf("--scores %s: the output has no score of each class for labels of shape %v of a "+
-				"sample: the outputs are %s", name, labels, described(g.Outputs...))
+				"sample: the outputs are %s", name, labels, typeList(g.Outputs...))
 		}
 		hs = append(hs, h)
 	}
@@ -86,7 +86,7 @@ func (s *settings) output(g *ir.Graph, name string) (*ir.Value, error) {
 			return y, nil
 		}
 	}
-	return nil, pass.OptionErrorf("--scores: unknown output %q; the outputs are %s", name, described(g.Outputs...))
+	return nil, pass.OptionErrorf("--scores: unknown output %q; the outputs are %s", name, typeList(g.Outputs...))
 }
 
 // headOf returns y as a head for labels of this shape of a sample. What the model does not declare fits.

@@ -62,7 +62,7 @@ func (b *graphBuilder) optionsDigest() string {
 		excluded.String(name, "", "")
 	}
 	fmt.Fprintln(h, b.settings.method)
-	for _, o := range pass.Values(b.settings.given) {
+	for _, o := range pass.Values(b.settings.options) {
 		if excluded.Lookup(o.Name) == nil {
 			fmt.Fprintln(h, o.Name, o.Value)
 		}

@@ -22,7 +22,7 @@ type iterations struct {
 	trainings int
 	elements  map[*ir.Value]int64 // of the weights that were pruned, before the first step
 	history   pass.Training
-	ended     pass.Progress // of the trainings that ended, together
+	total     pass.Progress // of the trainings that ended, together
 }
 
 // newIterations returns the iterations of a step, with these options of each training.
@@ -60,7 +60,7 @@ func (it *iterations) firstStep(n int) int {
 // prune runs a pruning method, nil for none, and rewinds the weights that are left.
 func (it *iterations) prune(ctx context.Context, method pass.Options) error {
 	if method == nil {
-		return it.rewind.restore(ctx, it.step, it.pruned())
+		return it.rewind.restore(ctx, it.step, it.prunedNames())
 	}
 	before := map[*ir.Value]*ir.Tensor{}
 	for _, v := range pass.Weights(it.step.Model) {
@@ -74,11 +74,11 @@ func (it *iterations) prune(ctx context.Context, method pass.Options) error {
 			it.elements[v] = t.Elems()
 		}
 	}
-	return it.rewind.restore(ctx, it.step, it.pruned())
+	return it.rewind.restore(ctx, it.step, it.prunedNames())
 }
 
-// pruned are the names of the weights with pruned elements: by the metadata of the model, and by the steps so far.
-func (it *iterations) pruned() map[string]bool {
+// prunedNames are the names of the weights with pruned elements: by the metadata of the model, and by the steps so far.
+func (it *iterations) prunedNames() map[string]bool {
 	names := pass.PrunedWeights(it.step.Model)
 	for v, n := range it.elements {
 		if !v.Removed() && v.Const.Elems() == n { // else channels were removed
@@ -120,7 +120,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 		return pass.OptionErrorf("training samples are missing; use --data")
 	}
 	s := newSettings(it.options, it.step.Method, automatic)
-	s.prunes, s.pruned, s.rewind, s.movement = true, it.pruned(), it.rewind, it.movement
+	s.prunes, s.pruned, s.rewind, s.movement = true, it.prunedNames(), it.rewind, it.movement
 	if s.Save != "" {
 		// Each training resumes from a checkpoint of its own: those that ended are not repeated.
 		s.Save = fmt.Sprintf("%s.%d", s.Save, it.trainings)
@@ -138,7 +138,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 		return err
 	}
 	if last {
-		t.loader.note(it.step)
+		t.loader.recordSamples(it.step)
 	}
 	if it.step.Env.DryRun {
 		t.params.store(it.step, true)
@@ -147,7 +147,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 	if err := it.rewind.readEarly(t.validation, t.state.Total, t.steps.data.stepsPerEpoch()); err != nil {
 		return err
 	}
-	t.params.store(it.step, t.state.improved())
+	t.params.store(it.step, t.state.hasImproved())
 	if it.options.Reinit != nil {
 		// Only the first training starts from random weights; statistics are updated as in training from scratch in all
 		// of them.
@@ -181,10 +181,10 @@ func (it *iterations) record(ctx context.Context, t *trainer) error {
 	all.Pruning = append(all.Pruning, p)
 	all.Steps, all.Samples = first+h.Steps-before, all.Samples+h.Samples-before*t.layout.batch
 	all.Kept, all.Averaged, all.Metric = p.Kept, h.Averaged, h.Metric
-	all.Loss = append(all.Loss, shifted(h.Loss, first-before)...)
-	all.ValidationLoss = append(all.ValidationLoss, shifted(h.ValidationLoss, first-before)...)
-	all.ValidationAccuracy = append(all.ValidationAccuracy, shifted(h.ValidationAccuracy, first-before)...)
-	all.ValidationMetric = append(all.ValidationMetric, shifted(h.ValidationMetric, first-before)...)
+	all.Loss = append(all.Loss, shiftPoints(h.Loss, first-before)...)
+	all.ValidationLoss = append(all.ValidationLoss, shiftPoints(h.ValidationLoss, first-before)...)
+	all.ValidationAccuracy = append(all.ValidationAccuracy, shiftPoints(h.ValidationAccuracy, first-before)...)
+	all.ValidationMetric = append(all.ValidationMetric, shiftPoints(h.ValidationMetric, first-before)...)
 	return nil
 }
 
@@ -195,8 +195,8 @@ func (it *iterations) finish() {
 	}
 }
 
-// shifted returns points with their steps moved by n.
-func shifted(ps []pass.Point, n int) []pass.Point {
+// shiftPoints returns points with their steps moved by n.
+func shiftPoints(ps []pass.Point, n int) []pass.Point {
 	ps = slices.Clone(ps)
 	for i := range ps {
 		ps[i].Step += n
@@ -220,14 +220,14 @@ func (it *iterations) progress(last bool) func(pass.Progress) {
 	if notify == nil {
 		return nil
 	}
-	ended := it.ended
+	ended := it.total
 	return func(p pass.Progress) {
 		done := p.Done
 		p.Step, p.Steps, p.Ran, p.Samples = p.Step+ended.Step, p.Steps+ended.Steps, p.Ran+ended.Ran, p.Samples+ended.Samples
 		p.Wait, p.Compute, p.Evaluate, p.Save, p.Trials = p.Wait+ended.Wait, p.Compute+ended.Compute,
 			p.Evaluate+ended.Evaluate, p.Save+ended.Save, p.Trials+ended.Trials
 		if done {
-			it.ended = p
+			it.total = p
 		}
 		if p.Done = done && last; p.Done || !done {
 			notify(p)

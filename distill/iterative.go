@@ -45,7 +45,7 @@ func (o *Iterative) Check() error {
 		return pass.OptionErrorf("--rewind weights requires a method that keeps the shapes of weights, and %s removes "+
 			"channels; use --rewind learning-rate", o.Prune.Method().Name)
 	}
-	return o.Gradual.check(&o.FineTune)
+	return o.Gradual.validate(&o.FineTune)
 }
 
 // Run prunes and trains in turn. With --reinit the model is trained from scratch first.
@@ -62,7 +62,7 @@ func (o Iterative) Run(ctx context.Context, step *pass.Step) error {
 	}
 	next := o.Prune.InSteps()
 	for i := it.firstStep(o.Gradual.Steps); i <= o.Gradual.Steps; i++ {
-		if err := it.prune(ctx, next(o.Gradual.at(i))); err != nil {
+		if err := it.prune(ctx, next(o.Gradual.fractionAt(i))); err != nil {
 			return err
 		}
 		if err := it.train(ctx, i == o.Gradual.Steps); err != nil {

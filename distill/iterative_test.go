@@ -49,7 +49,7 @@ func TestPruningSchedules(t *testing.T) {
 		"constant": {1, 1, 1, 1}} {
 		g := Gradual{Schedule: name, Steps: 4}
 		for i, w := range want {
-			if got := g.at(i + 1); got != w {
+			if got := g.fractionAt(i + 1); got != w {
 				t.Errorf("%s: %v of the amount after step %d, want %v", name, got, i+1, w)
 			}
 		}

@@ -81,8 +81,8 @@ const (
 	light  = "light"  // recomputes cheap operators
 )
 
-// recomputed returns the segments of the forward graph that are recomputed.
-func (p *layout) recomputed(a *grad.Activations, profile grad.Profile) ([]grad.Segment, error) {
+// recomputation returns the segments of the forward graph that are recomputed.
+func (p *layout) recomputation(a *grad.Activations, profile grad.Profile) ([]grad.Segment, error) {
 	n, _ := p.every()
 	switch {
 	case n > 0:
@@ -111,7 +111,7 @@ const smallActivation = 4 << 10
 // step number.
 func (p *layout) apply(ctx context.Context, t *grad.Activations, profile grad.Profile, folder string,
 	counter func() *ir.Value) (conversion, error) {
-	segments, err := p.recomputed(t, profile)
+	segments, err := p.recomputation(t, profile)
 	if err != nil {
 		return conversion{}, err
 	}
@@ -144,7 +144,7 @@ type conversion struct {
 	forms         map[string]form // by name, of those that operators do not compute on
 }
 
-func (c *conversion) add(v *ir.Value, before, after int64) {
+func (c *conversion) addValue(v *ir.Value, before, after int64) {
 	c.names, c.before, c.after = append(c.names, v.Name), c.before+before, c.after+after
 }
 
@@ -155,14 +155,14 @@ func (c *conversion) replace(t *grad.Activations, v *ir.Value, dt ir.DType, shap
 	f := form{stored.Outputs[0], loaded.Outputs[0]}
 	t.SetType(f.stored, dt, shape...)
 	c.forms[v.Name] = f
-	c.add(v, t.Bytes(v), t.Bytes(f.stored))
+	c.addValue(v, t.Bytes(v), t.Bytes(f.stored))
 }
 
 func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations, c *conversion) error {
 	converted, err := t.StoreFloat16(ctx, smallActivation, p.exact)
 	for _, v := range converted {
 		// It is a Float16 value by now.
-		c.add(v, 2*t.Bytes(v), t.Bytes(v))
+		c.addValue(v, 2*t.Bytes(v), t.Bytes(v))
 	}
 	// The rest is computed in float32, and converted to be stored.
 	for _, v := range t.Storable(smallActivation) {

@@ -231,7 +231,7 @@ func (l *loader) batchBytes(n int) int64 {
 		return l.set.BatchBytes(n)
 	}
 	bytes := int64(0)
-	if l.classified() {
+	if l.hasClasses() {
 		bytes = int64(n) * ir.Int64.Bits() / 8
 	}
 	for _, s := range l.specs(n) {
@@ -256,9 +256,9 @@ func (l *loader) resident() int64 {
 	return l.set.Resident()
 }
 
-// classified reports whether samples have classes as labels that an output may have. Without data they have if the
+// hasClasses reports whether samples have classes as labels that an output may have. Without data they have if the
 // output can be class scores.
-func (l *loader) classified() bool {
+func (l *loader) hasClasses() bool {
 	if l.set == nil {
 		y := firstFloats(l.model.Graph)
 		return l.settings.Loss == "cross-entropy" || l.settings.alpha > 0 || isScores(y) &&
@@ -293,7 +293,7 @@ func (l *loader) heads() (hs []head, err error) {
 		h, ok := headOf(y, fitting(y), -1)
 		if !ok {
 			return nil, pass.OptionErrorf("--scores %s: the output has no score of each class: the outputs are %s", name,
-				described(g.Outputs...))
+				typeList(g.Outputs...))
 		}
 		hs = append(hs, h)
 	}
@@ -350,8 +350,8 @@ func (l *loader) inputNames() []string {
 	return names
 }
 
-// note records the samples of training and of the validation set.
-func (l *loader) note(step *pass.Step) {
+// recordSamples records the samples of training and of the validation set.
+func (l *loader) recordSamples(step *pass.Step) {
 	for _, text := range l.set.Notes() {
 		step.Ledger.Note("", pass.Reason{Code: pass.ChannelsMoved, Detail: text})
 	}

@@ -11,10 +11,10 @@ import (
 
 // train runs the training loop from the current state.
 func (t *trainer) train(ctx context.Context) error {
-	t.progress.start()
+	t.progress.startLap()
 	t.state.init(t.layout.storage == "float16")
 	clock := startClock()
-	first := t.settings.rewind.first(t.steps.data.stepsPerEpoch())
+	first := t.settings.rewind.firstStep(t.steps.data.stepsPerEpoch())
 	if t.state.Step == 0 {
 		t.state.Step, t.state.First = first, first
 	}
@@ -30,7 +30,7 @@ func (t *trainer) train(ctx context.Context) error {
 	if err := t.schedule.resolve(ctx, clock); err != nil {
 		return err
 	}
-	for t.state.Step < t.state.Total && !t.state.stopped(*t.settings.Patience) {
+	for t.state.Step < t.state.Total && !t.state.stopsEarly(*t.settings.Patience) {
 		if err := t.epoch(ctx); err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func (t *trainer) hyperparameters() hyperparameters {
 // endStep records the loss and updates the average of the weights.
 func (t *trainer) endStep(loss float64) {
 	t.state.record(loss, t.state.Total)
-	t.validation.average.add(t.params, t.state.Step)
+	t.validation.average.addStep(t.params, t.state.Step)
 	t.progress.Loss = loss
 	t.progress.endStep(&t.state, t.layout.batch, t.loader.stats())
 }
@@ -124,7 +124,7 @@ func (t *trainer) save() error {
 
 // resume restores the checkpoint in --save, with --resume and if the file exists.
 func (t *trainer) resume(ctx context.Context) error {
-	if err := t.checkpoint.check(t.settings.Save); err != nil || !t.settings.Resume {
+	if err := t.checkpoint.checkWritable(t.settings.Save); err != nil || !t.settings.Resume {
 		return err
 	}
 	return t.checkpoint.restore(ctx, t.settings.Save, &t.state)

@@ -25,8 +25,8 @@ type term struct {
 
 // A soft is a value of a teacher.
 type soft struct {
-	of    int // teacher
-	value string
+	teacherIndex int // teacher
+	value        string
 }
 
 // nextToken is the cross-entropy of a language model with the token after each token of a sample.
@@ -111,7 +111,7 @@ func (s *settings) tokenScores(g *ir.Graph) (*ir.Value, error) {
 		}
 	}
 	if len(names) > 0 || len(found) != 1 {
-		return nil, pass.OptionErrorf(required, described(g.Outputs...))
+		return nil, pass.OptionErrorf(required, typeList(g.Outputs...))
 	}
 	return found[0], nil
 }

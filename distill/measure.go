@@ -25,17 +25,17 @@ type Evaluator = metric.Evaluator
 // scores names the output that metrics measure. Empty and nil ones change nothing. Checkpoints recognize the evaluator
 // by its identity.
 func WithMetric(steps []pass.Options, name, scores string, e Evaluator, identity string) []pass.Options {
-	return changed(steps, func(o *FineTune) { o.measureBy(name, scores, e, identity) })
+	return changeTraining(steps, func(o *FineTune) { o.measureBy(name, scores, e, identity) })
 }
 
 // Checkpoint is the file of the checkpoint that steps write, empty if they write none.
 func Checkpoint(steps []pass.Options) (path string) {
-	changed(steps, func(o *FineTune) { path = cmp.Or(path, o.Save) })
+	changeTraining(steps, func(o *FineTune) { path = cmp.Or(path, o.Save) })
 	return path
 }
 
-// changed returns steps with changed copies of those that train.
-func changed(steps []pass.Options, change func(*FineTune)) []pass.Options {
+// changeTraining returns steps with changed copies of those that train.
+func changeTraining(steps []pass.Options, change func(*FineTune)) []pass.Options {
 	out := slices.Clone(steps)
 	for i, o := range out {
 		switch o := o.(type) {
@@ -88,7 +88,7 @@ func (o *FineTune) measure() (metric.Measure, error) {
 
 // A measurement measures the model on the validation set by the metric of the options.
 type measurement struct {
-	by        metric.Measure
+	measure   metric.Measure
 	names     []string   // outputs of the model that the evaluator's graph has
 	outputs   []string   // those that may hold scores
 	reference *reference // nil if the metric is of one model
@@ -100,7 +100,7 @@ func newMeasurement(ctx context.Context, teachers []*ir.Model, l *loader) (*meas
 	if by == nil || err != nil {
 		return nil, err
 	}
-	m := &measurement{by: by}
+	m := &measurement{measure: by}
 	if len(l.validation) == 0 {
 		return nil, pass.OptionErrorf("a metric requires a validation set; use --validate")
 	}
@@ -135,16 +135,16 @@ func (m *measurement) outputsOf(tape *grad.Tape, model *ir.Graph, scores []strin
 	return all, nil
 }
 
-// start returns the scorer of an evaluation; nil if m is nil.
-func (m *measurement) start() (metric.Scorer, error) {
+// newScorer returns the scorer of an evaluation; nil if m is nil.
+func (m *measurement) newScorer() (metric.Scorer, error) {
 	if m == nil {
 		return nil, nil
 	}
-	return m.by.New()
+	return m.measure.New()
 }
 
-// add measures the outputs of a batch.
-func (m *measurement) add(ctx context.Context, s metric.Scorer, b *dataset.Batch, out map[string]*ir.Array) error {
+// addBatch measures the outputs of a batch.
+func (m *measurement) addBatch(ctx context.Context, s metric.Scorer, b *dataset.Batch, out map[string]*ir.Array) error {
 	if m == nil {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (m *measurement) finish(ctx context.Context, s metric.Scorer) (*metric.Scor
 
 // models returns the teachers, and that which computes the reference of a metric. Both may be nil.
 func models(ts *teachers, m *measurement) []*teacher {
-	all := ts.opened()
+	all := ts.activeTeachers()
 	if m != nil && m.reference != nil {
 		all = append(all, m.reference.teacher)
 	}

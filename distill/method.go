@@ -79,8 +79,8 @@ func run(ctx context.Context, step *pass.Step, s *settings) (chosen FineTune, er
 	if !step.Env.DryRun {
 		step.Ledger.Trained(t.report(step.Method))
 	}
-	t.loader.note(step)
-	t.params.store(step, step.Env.DryRun || t.state.improved())
+	t.loader.recordSamples(step)
+	t.params.store(step, step.Env.DryRun || t.state.hasImproved())
 	return s.FineTune, nil
 }
 
@@ -113,8 +113,8 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps}
 	t.params.pruned, t.params.keep = pass.PrunedWeights(step.Model), s.KeepZeros
 	maps.Copy(t.params.pruned, s.pruned)
-	t.params.selected = selected(step)
-	t.progress.notify, t.limit.alone, t.laterBytes = step.Env.OnProgress, step.Env.DedicatedProcess,
+	t.params.selected = selection(step)
+	t.progress.notify, t.limit.exclusive, t.laterBytes = step.Env.OnProgress, step.Env.DedicatedProcess,
 		step.Env.MinimumMemory
 	if len(step.Model.Graph.Outputs) == 0 {
 		return nil, errors.New("the model has no outputs")
@@ -147,8 +147,8 @@ func teachersOf(step *pass.Step, s *settings) (list []*ir.Model, err error) {
 	return list, nil
 }
 
-// selected returns the names of the weights in the step's selection.
-func selected(s *pass.Step) map[string]bool {
+// selection returns the names of the weights in the step's selection.
+func selection(s *pass.Step) map[string]bool {
 	names := map[string]bool{}
 	for v := range grad.Trainable(s.Model, nil) {
 		if !s.Select.Excludes(v, pass.Consumers(v)) {
@@ -177,10 +177,10 @@ func (t *trainer) report(method string) pass.Training {
 	h := &t.state.History
 	return pass.Training{
 		Method: method, Steps: t.state.Step, Samples: t.state.Step * t.layout.batch, Kept: t.state.BestAt,
-		Averaged: t.state.Averaged, Chosen: t.settings.chosen,
+		Averaged: t.state.Averaged, Chosen: t.settings.choices,
 		Loss: h.Loss, ValidationLoss: h.Validation, ValidationAccuracy: h.Agreement, Metric: h.MetricName,
 		ValidationMetric: h.Metric,
-		TrainingMemory:   t.planned, Outputs: t.trainedOutputs(),
+		TrainingMemory:   t.plannedMemory, Outputs: t.trainedOutputs(),
 	}
 }
 

@@ -56,7 +56,7 @@ func (d *microBatches) each(ctx context.Context, samples []int, step int) iter.S
 		return d.loader.batches(ctx, samples, n, d.augmenter.from(step, d.layout.batch))
 	}
 	return func(yield func(*dataset.Batch, error) bool) {
-		b, err := d.random(ctx, n)
+		b, err := d.randomBatch(ctx, n)
 		if err == nil {
 			s.Recorder.Samples(b.Bytes)
 		}
@@ -73,8 +73,8 @@ func (d *microBatches) each(ctx context.Context, samples []int, step int) iter.S
 	}
 }
 
-// random returns random inputs of n samples and random classes.
-func (d *microBatches) random(ctx context.Context, n int) (*dataset.Batch, error) {
+// randomBatch returns random inputs of n samples and random classes.
+func (d *microBatches) randomBatch(ctx context.Context, n int) (*dataset.Batch, error) {
 	s := d.loader.settings
 	o, err := (&dataset.Source{Samples: s.Samples}).Options(serial)
 	if err != nil {

@@ -39,7 +39,7 @@ func (o *Movement) Check() error {
 	case o.Storage == "float16":
 		return pass.OptionErrorf("--storage float16 is not supported: its loss scale changes the scores of weights")
 	}
-	return o.Gradual.check(&o.FineTune)
+	return o.Gradual.validate(&o.FineTune)
 }
 
 // Run trains and prunes in turn.
@@ -57,7 +57,7 @@ func (o Movement) Run(ctx context.Context, step *pass.Step) error {
 		}
 	}
 	for i := it.firstStep(o.Gradual.Steps); i <= o.Gradual.Steps; i++ {
-		if err := m.prune(ctx, o.Amount*o.Gradual.at(i)); err != nil {
+		if err := m.prune(ctx, o.Amount*o.Gradual.fractionAt(i)); err != nil {
 			return err
 		}
 		if err := it.train(ctx, i == o.Gradual.Steps); err != nil {

@@ -72,7 +72,7 @@ func insertMasks(tape *grad.Tape, params *parameters, feeds map[string]*ir.Array
 // nameMaskedGradients records the gradients of masked weights, once the graph has them.
 func (st *step) nameMaskedGradients() {
 	st.grads = map[string]string{}
-	for name, v := range st.masked {
+	for name, v := range st.maskedWeights {
 		if g := st.tape.Grad(v); g != nil {
 			st.grads[name] = g.Name
 		}

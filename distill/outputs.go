@@ -15,12 +15,14 @@ func pairOutputs(student, teacher []*ir.Value) ([]*ir.Value, error) {
 	for i, at := range ir.Pair(namesOf(student), namesOf(teacher)) {
 		y := student[i]
 		if at < 0 {
-			return nil, fmt.Errorf("the teacher has no output for %s of the student: its outputs are %s; %s", described(y),
-				described(teacher...), remedy)
+			return nil, fmt.Errorf("the teacher has no output for %s of the student: its outputs are %s; %s",
+				typeList(y),
+				typeList(teacher...), remedy)
 		}
 		if !comparable(y, teacher[at]) {
-			return nil, fmt.Errorf("output %s of the student cannot be compared with %s of the teacher; %s", described(y),
-				described(teacher[at]), remedy)
+			return nil, fmt.Errorf("output %s of the student cannot be compared with %s of the teacher; %s",
+				typeList(y),
+				typeList(teacher[at]), remedy)
 		}
 		pairs = append(pairs, teacher[at])
 	}
@@ -50,8 +52,8 @@ func namesOf(vs []*ir.Value) (names []string) {
 	return names
 }
 
-// described lists values with their types.
-func described(vs ...*ir.Value) string {
+// typeList lists values with their types.
+func typeList(vs ...*ir.Value) string {
 	var list []string
 	for _, v := range vs {
 		list = append(list, strings.TrimSpace(v.Name+" "+v.Type.String()))

@@ -47,8 +47,8 @@ func (p *parameter) setArray(a *ir.Array, o optimizer) {
 	}
 }
 
-// trained returns the payload after training.
-func (p *parameter) trained() ir.Source {
+// payload returns the payload after training.
+func (p *parameter) payload() ir.Source {
 	if p.shared != nil {
 		return p.shared.tensor(p.array).Source
 	}
@@ -243,7 +243,7 @@ func (ps *parameters) store(step *pass.Step, improved bool) {
 	trainable := grad.Trainable(step.Model, ps.trainable)
 	for _, v := range pass.Weights(step.Model) { // in the order of the model
 		if p := ps.byName[v.Name]; trainable[v] && p != nil && p.tensor == v.Const {
-			put(step, v, p.trained())
+			put(step, v, p.payload())
 		}
 	}
 	for _, v := range step.Model.Graph.Consts() {

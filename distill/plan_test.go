@@ -224,7 +224,7 @@ func randomSamples(t *testing.T, m *ir.Model, n int) (path string, labelled bool
 		}
 	}
 	l := &loader{environment: &environment{model: m}, settings: newFineTuning(FineTune{})}
-	if labelled = l.classified(); labelled {
+	if labelled = l.hasClasses(); labelled {
 		npy(t, z, "labels", "<i8", ir.ArrayOf(make([]int64, n), int64(n)))
 	}
 	if err := z.Close(); err != nil {

@@ -42,13 +42,13 @@ func (m memoryUsage) Total() int64 { return m.Program + m.arrays() + m.Reserve }
 // A planner chooses the layout of training steps. It neither reads weights nor allocates arrays.
 type planner struct {
 	*graphBuilder
-	models   []*teacher // the other models that are in memory
-	measured int64      // size of the program; 0 if the usual one is planned
-	later    int64      // memory that the process has after the training besides the program
-	why      []string
-	smallest int64            // of the layouts that were tried
-	tapes    map[int]*step    // by micro-batch
-	arenas   map[string]int64 // of steps by key of the layout
+	models      []*teacher // the other models that are in memory
+	programSize int64      // size of the program; 0 if the usual one is planned
+	later       int64      // memory that the process has after the training besides the program
+	why         []string
+	smallest    int64            // of the layouts that were tried
+	tapes       map[int]*step    // by micro-batch
+	arenas      map[string]int64 // of steps by key of the layout
 }
 
 // A candidate is a layout with its graphs and their planned memory.
@@ -75,10 +75,10 @@ func (pl *planner) choose(ctx context.Context) (*candidate, error) {
 // runnables are the graphs of training, besides those of teachers.
 func (c *candidate) runnables() []*runnable {
 	all := []*runnable{&c.step.runnable}
-	for _, g := range c.update.all() {
+	for _, g := range c.update.inOrder() {
 		all = append(all, &g.runnable)
 	}
-	return append(all, c.evaluator.parts()...)
+	return append(all, c.evaluator.runnables()...)
 }
 
 // open opens the graphs. Random numbers of a step depend on the seed.
@@ -141,7 +141,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 		m.Transient += outputs
 		nodes += t.nodes
 	}
-	m.Program = memory.ProgramOf(nodes, pl.measured)
+	m.Program = memory.ProgramOf(nodes, pl.programSize)
 	m.Reserve = memory.Headroom(m.arrays(), m.Transient)
 	return m
 }
@@ -150,7 +150,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate, error) {
 	budget := int64(pl.settings.MemoryBudget)
 	for _, p := range pl.candidates(given) {
-		c, err := pl.try(ctx, p)
+		c, err := pl.planLayout(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -202,8 +202,8 @@ func (pl *planner) candidates(given *layout) []*layout {
 	return out
 }
 
-// try plans a layout. The size of the activations that checkpoint "within" stores is found by repeated planning.
-func (pl *planner) try(ctx context.Context, p *layout) (*candidate, error) {
+// planLayout plans a layout. The size of the activations that checkpoint "within" stores is found by repeated planning.
+func (pl *planner) planLayout(ctx context.Context, p *layout) (*candidate, error) {
 	if p.checkpoint != within {
 		return pl.plan(ctx, p)
 	}
@@ -261,7 +261,7 @@ func (pl *planner) planEvaluator(ctx context.Context, batch int) (*evaluator, er
 	if err != nil {
 		return nil, err
 	}
-	for _, g := range e.parts() {
+	for _, g := range e.runnables() {
 		if err := g.plan(ctx, pl.session()); err != nil {
 			return nil, err
 		}

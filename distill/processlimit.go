@@ -12,12 +12,12 @@ import (
 // nothing else.
 type processLimit struct {
 	*environment
-	budget int64 // 0 for none
-	alone  bool  // the process does nothing else
-	params *parameters
-	loader *loader
-	models []*teacher // the other models that are in memory
-	undo   func()     // nil without a limit
+	budget    int64 // 0 for none
+	exclusive bool  // the process does nothing else
+	params    *parameters
+	loader    *loader
+	models    []*teacher // the other models that are in memory
+	undo      func()     // nil without a limit
 }
 
 // set limits the memory of the process, unless limit is 0, and keeps spare bytes of it free for single allocations.
@@ -89,7 +89,7 @@ func (r *runnable) arenaWith(ctx context.Context, o engine.Options, workers int)
 		return 0, err
 	}
 	defer s.Close()
-	u, err := s.UsageWith(declared(s), workers)
+	u, err := s.UsageWith(inputTypes(s), workers)
 	if err != nil {
 		return 0, err
 	}
@@ -100,7 +100,7 @@ func (r *runnable) arenaWith(ctx context.Context, o engine.Options, workers int)
 // to the plan, with a program of the measured size.
 func (l *processLimit) reserveArena(c *candidate, program int64) error {
 	most, err := l.largestArena(c, func(g *runnable) (int64, error) {
-		u, err := g.session.Usage(declared(g.session))
+		u, err := g.session.Usage(inputTypes(g.session))
 		if err != nil {
 			return 0, err
 		}
@@ -109,7 +109,7 @@ func (l *processLimit) reserveArena(c *candidate, program int64) error {
 	if err != nil {
 		return err
 	}
-	if l.alone && l.budget == 0 {
+	if l.exclusive && l.budget == 0 {
 		l.setToPlan(c, program, most)
 	}
 	l.arena.Reserve(most)

@@ -14,7 +14,7 @@ type Recorder = profile.Recorder
 
 // WithRecorder returns steps of which those that train are measured by r. It does not affect their results and reports.
 func WithRecorder(steps []pass.Options, r *Recorder) []pass.Options {
-	return changed(steps, func(o *FineTune) { o.Recorder = r })
+	return changeTraining(steps, func(o *FineTune) { o.Recorder = r })
 }
 
 // attachRecorder lets a recorder measure the graphs of training, and counts the memory that is held between steps. set
@@ -30,15 +30,15 @@ func attachRecorder(r *Recorder, c *candidate, ts *teachers, set *dataset.Set) e
 		}
 		return string(grad.Update)
 	}
-	if err := r.Attach(c.step.session, planned(c.step.session), of); err != nil {
+	if err := r.Attach(c.step.session, fixedPlan(c.step.session), of); err != nil {
 		return err
 	}
-	for _, g := range c.update.all() {
-		if err := r.Attach(g.session, planned(g.session), phase(string(grad.Update))); err != nil {
+	for _, g := range c.update.inOrder() {
+		if err := r.Attach(g.session, fixedPlan(g.session), phase(string(grad.Update))); err != nil {
 			return err
 		}
 	}
-	for _, teacher := range ts.opened() {
+	for _, teacher := range ts.activeTeachers() {
 		if err := r.Attach(teacher.session, nil, phase(profile.Teacher)); err != nil {
 			return err
 		}
@@ -55,10 +55,10 @@ func attachRecorder(r *Recorder, c *candidate, ts *teachers, set *dataset.Set) e
 // phase returns the function of a graph whose nodes have all the same phase.
 func phase(name string) func(string) string { return func(string) string { return name } }
 
-// planned returns the plan of a session whose inputs have fixed shapes, with its number of worker threads; nil if it
+// fixedPlan returns the plan of a session whose inputs have fixed shapes, with its number of worker threads; nil if it
 // cannot be planned.
-func planned(s *engine.Interpreter) *engine.Usage {
-	u, err := s.Usage(declared(s))
+func fixedPlan(s *engine.Interpreter) *engine.Usage {
+	u, err := s.Usage(inputTypes(s))
 	if err != nil {
 		return nil
 	}

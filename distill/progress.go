@@ -20,8 +20,8 @@ type progress struct {
 // iterate begins an iteration over training samples.
 func (p *progress) iterate(now pass.Loading) { p.loaded, p.before = p.Loading, now }
 
-// start begins the first lap.
-func (p *progress) start() { p.last = time.Now() }
+// startLap begins the first lap.
+func (p *progress) startLap() { p.last = time.Now() }
 
 // lap adds the time since the last lap to that of an activity, and returns it.
 func (p *progress) lap(activity *time.Duration) time.Duration {
@@ -34,7 +34,7 @@ func (p *progress) lap(activity *time.Duration) time.Duration {
 
 // beginStep begins the time of a step: the recorder may have spent some after the last one.
 func (p *progress) beginStep() {
-	p.start()
+	p.startLap()
 	p.recorder.Begin()
 }
 

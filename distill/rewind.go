@@ -18,8 +18,8 @@ type rewinding struct {
 	early map[string][]byte // weights and running statistics by name; nil until the first training has ended
 }
 
-// first returns the first step of a training. r may be nil.
-func (r *rewinding) first(stepsPerEpoch int) int {
+// firstStep returns the first step of a training. r may be nil.
+func (r *rewinding) firstStep(stepsPerEpoch int) int {
 	if r == nil || r.early == nil {
 		return 0
 	}

@@ -25,7 +25,7 @@ func (r *runnable) plan(ctx context.Context, o engine.Options) error {
 		return err
 	}
 	defer s.Close()
-	if r.usage, err = s.UsageWith(declared(s), serial); err != nil {
+	if r.usage, err = s.UsageWith(inputTypes(s), serial); err != nil {
 		return err
 	}
 	r.constants = s.ConstantBytes()
@@ -35,8 +35,8 @@ func (r *runnable) plan(ctx context.Context, o engine.Options) error {
 	return nil
 }
 
-// declared returns the types of a session's inputs, whose shapes are fixed.
-func declared(s *engine.Interpreter) map[string]ir.Spec {
+// inputTypes returns the types of a session's inputs, whose shapes are fixed.
+func inputTypes(s *engine.Interpreter) map[string]ir.Spec {
 	specs := map[string]ir.Spec{}
 	for _, p := range s.Inputs() {
 		spec := ir.Spec{DType: p.Type.Elem}

@@ -29,7 +29,7 @@ func (s *scheduler) resolve(ctx context.Context, c clock) error {
 			o.Recorder.Reset() // steps of trials do not count
 		}
 	}
-	o.LR, o.chosen = s.state.LR, s.state.Chosen
+	o.LR, o.choices = s.state.LR, s.state.Chosen
 	// The recipe of the result has the number of steps, as a repeated run has to train as long and not as fast.
 	if o.Time > 0 {
 		o.Time, o.Steps = 0, s.state.Total
@@ -61,7 +61,7 @@ func (s *scheduler) choose(ctx context.Context, c clock) error {
 		steps = p.steps(time.Duration(o.Time).Seconds()-c.seconds(), s.perEpoch())
 		o.choose("steps", steps, "--time "+time.Duration(o.Time).String())
 	}
-	s.state.Total, s.state.LR, s.state.Chosen = steps, o.LR, o.chosen
+	s.state.Total, s.state.LR, s.state.Chosen = steps, o.LR, o.choices
 	return nil
 }
 

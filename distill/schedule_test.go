@@ -206,7 +206,7 @@ func TestAverage(t *testing.T) {
 			ir.View[float32](p.array)[i] = w + float32(step)
 			want[i] = d*want[i] + (1-d)*float64(w+float32(step))
 		}
-		a.add(ps, step)
+		a.addStep(ps, step)
 	}
 	a.swap(ps)
 	for i, got := range ir.View[float32](p.array) {

@@ -10,11 +10,11 @@ import (
 // batch by chooseBatch, the others by resolve and by the trials of learning rates.
 type settings struct {
 	FineTune
-	given  FineTune // the options without those that were chosen
-	method string
-	alpha  float64        // --alpha; negative for automatic
-	itself bool           // the model would be its own teacher
-	chosen []pass.Setting // options that were not given, in the order of choice
+	options FineTune // the options without those that were chosen
+	method  string
+	alpha   float64        // --alpha; negative for automatic
+	itself  bool           // the model would be its own teacher
+	choices []pass.Setting // options that were not given, in the order of choice
 
 	prunes   bool            // the step prunes the model, too
 	pruned   map[string]bool // weights that the step pruned
@@ -23,7 +23,7 @@ type settings struct {
 }
 
 func newSettings(o FineTune, method string, alpha float64) *settings {
-	s := &settings{FineTune: o, given: o, method: method, alpha: valueOr(o.Alpha, alpha)}
+	s := &settings{FineTune: o, options: o, method: method, alpha: valueOr(o.Alpha, alpha)}
 	if s.Reinit != nil {
 		s.BatchStatistics = true
 	}
@@ -88,5 +88,5 @@ func (s *settings) resolvePatience(steps, perEpoch int) {
 
 // choose records the value that was chosen for an option, and why.
 func (s *settings) choose(option string, value any, why string) {
-	s.chosen = append(s.chosen, pass.Setting{Option: option, Value: fmt.Sprint(value), Why: why})
+	s.choices = append(s.choices, pass.Setting{Option: option, Value: fmt.Sprint(value), Why: why})
 }

@@ -45,7 +45,7 @@ func (ts *teachers) soft(ctx context.Context, b *dataset.Batch, samples []int) (
 func (ts *teachers) target(t term, outputs []map[string]*ir.Array, attended *ir.Array) (*ir.Array, error) {
 	var first *ir.Array
 	for i, s := range t.soft {
-		a := outputs[s.of][s.value]
+		a := outputs[s.teacherIndex][s.value]
 		if i == 0 {
 			first = a
 			if len(t.soft) > 1 {
@@ -56,7 +56,7 @@ func (ts *teachers) target(t term, outputs []map[string]*ir.Array, attended *ir.
 			return nil, fmt.Errorf("teachers: %q is %s, that of the first teacher %s", s.value, a, first)
 		}
 		if len(t.soft) > 1 {
-			ts.add(first, withoutPadding(a, attended), t.kind, float32(ts.weights[s.of]))
+			ts.addWeighted(first, withoutPadding(a, attended), t.kind, float32(ts.weights[s.teacherIndex]))
 		}
 	}
 	if len(t.soft) > 1 && t.kind == "kl" {
@@ -83,8 +83,8 @@ func withoutPadding(a, attended *ir.Array) *ir.Array {
 	return out
 }
 
-// add adds w times the values of a teacher to their sum.
-func (ts *teachers) add(sum, values *ir.Array, kind string, w float32) {
+// addWeighted adds w times the values of a teacher to their sum.
+func (ts *teachers) addWeighted(sum, values *ir.Array, kind string, w float32) {
 	to, x := ir.View[float32](sum), ir.View[float32](values)
 	n := int(values.Shape[len(values.Shape)-1])
 	if kind == "cosine" {

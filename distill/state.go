@@ -86,8 +86,8 @@ func (s *state) adjustLossScale(squares float64, float16 bool) {
 	}
 }
 
-// evaluated records an evaluation, of the weights or of their average. It reports whether it is the best one.
-func (s *state) evaluated(v evaluation, averaged bool) (best bool) {
+// recordEvaluation records an evaluation, of the weights or of their average. It reports whether it is the best one.
+func (s *state) recordEvaluation(v evaluation, averaged bool) (best bool) {
 	s.History.Validation = append(s.History.Validation, pass.Point{Step: s.Step, Y: v.loss})
 	if !math.IsNaN(v.agreement) {
 		s.History.Agreement = append(s.History.Agreement, pass.Point{Step: s.Step, Y: v.agreement})
@@ -104,8 +104,8 @@ func (s *state) evaluated(v evaluation, averaged bool) (best bool) {
 	return false
 }
 
-// improved reports whether training improved the model.
-func (s *state) improved() bool { return s.BestAt > s.First }
+// hasImproved reports whether training improved the model.
+func (s *state) hasImproved() bool { return s.BestAt > s.First }
 
-// stopped reports whether training stops early, after patience epochs in a row without improvement.
-func (s *state) stopped(patience int) bool { return patience > 0 && s.Bad >= patience }
+// stopsEarly reports whether training stops early, after patience epochs in a row without improvement.
+func (s *state) stopsEarly(patience int) bool { return patience > 0 && s.Bad >= patience }

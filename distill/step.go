@@ -11,18 +11,18 @@ import (
 // A step computes losses and gradients of a micro-batch, and updates weights or accumulated gradients.
 type step struct {
 	runnable
-	tape    *grad.Tape
-	profile grad.Profile
-	stored  conversion
-	roles   map[string]grad.Role // of the results of nodes
-	inputs  []string             // of the model
-	feeds   map[string]*ir.Array // arrays of parameters and other inputs that persist between steps
-	targets []target
-	losses  []string
-	names   struct{ hyper, hyperNoDecay, counter, squareSum string }
-	stats   map[string]*batchNormStat // by the outputs that are their new values
-	masked  map[string]*ir.Value      // weights times their masks, by the names of parameters
-	grads   map[string]string         // names of the gradients of masked weights
+	tape          *grad.Tape
+	profile       grad.Profile
+	stored        conversion
+	roles         map[string]grad.Role // of the results of nodes
+	inputs        []string             // of the model
+	feeds         map[string]*ir.Array // arrays of parameters and other inputs that persist between steps
+	targets       []target
+	losses        []string
+	names         struct{ hyper, hyperNoDecay, counter, squareSum string }
+	stats         map[string]*batchNormStat // by the outputs that are their new values
+	maskedWeights map[string]*ir.Value      // weights times their masks, by the names of parameters
+	grads         map[string]string         // names of the gradients of masked weights
 
 	// multiply-adds of the forward pass and of recomputation; the backward pass takes about 2 forward passes
 	forward, recomputed float64
@@ -107,11 +107,11 @@ func (st *step) arguments(b *dataset.Batch, targets []*ir.Array, h hyperparamete
 	if st.names.counter != "" {
 		args[st.names.counter] = ir.ArrayOf([]int64{int64(h.step), int64(h.microBatch)}, 2)
 	}
-	return st.used(args)
+	return st.graphInputs(args)
 }
 
-// used returns the arguments that are inputs of the graph.
-func (st *step) used(args map[string]*ir.Array) map[string]*ir.Array {
+// graphInputs returns the arguments that are inputs of the graph.
+func (st *step) graphInputs(args map[string]*ir.Array) map[string]*ir.Array {
 	out := map[string]*ir.Array{}
 	for _, p := range st.session.Inputs() {
 		out[p.Name] = args[p.Name]

@@ -70,7 +70,7 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 			continue
 		}
 		if s.update != nil {
-			if r.squares, err = s.update.run(ctx, h); err != nil {
+			if r.squares, err = s.update.runGraphs(ctx, h); err != nil {
 				return err
 			}
 		}

@@ -29,7 +29,7 @@ func (st *step) floor(names []string) int64 {
 			return 0
 		}
 		l := lifetime{v.First + 1, loaded.Last - 1}
-		l.add(live, v.Bytes)
+		l.addBytes(live, v.Bytes)
 		for _, o := range []engine.Lifetime{v, stored, loaded} {
 			changed[o.Block] = append(changed[o.Block], l)
 			replaced[o.Name] = true
@@ -47,7 +47,7 @@ func (st *step) floor(names []string) int64 {
 		switch {
 		case b.Kind == memory.Scratch && converting[b.First]:
 		case changed[i] == nil:
-			whole.add(live, b.Bytes)
+			whole.addBytes(live, b.Bytes)
 		default:
 			for t := b.First; t <= b.Last; t++ {
 				if at := (lifetime{t, t}); at.in(others[i]) && !at.in(changed[i]) {
@@ -62,8 +62,8 @@ func (st *step) floor(names []string) int64 {
 // A lifetime is the steps from first to last.
 type lifetime struct{ first, last int }
 
-// add adds bytes to the live bytes of each step.
-func (l lifetime) add(live []int64, bytes int64) {
+// addBytes adds bytes to the live bytes of each step.
+func (l lifetime) addBytes(live []int64, bytes int64) {
 	for t := l.first; t <= l.last; t++ {
 		live[t] += bytes
 	}

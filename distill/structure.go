@@ -76,7 +76,7 @@ type layerPair struct{ student, teacher int }
 // TinyBERT, 2020, arXiv:1909.10351, section 3.1). Names of models of different depth do not count: exporters number
 // values, so that equal names are at different depths.
 func (s *structure) pairs(t *structure) []layerPair {
-	if pairs := s.named(t); pairs != nil {
+	if pairs := s.pairsByName(t); pairs != nil {
 		return pairs
 	}
 	var pairs []layerPair
@@ -108,8 +108,8 @@ func uniform(i, k, n int) int {
 	return max(1, int(math.Round(float64(i)*float64(n)/float64(k))))
 }
 
-// named matches hidden states of equal names; nil if the models do not have the same ones.
-func (s *structure) named(t *structure) []layerPair {
+// pairsByName matches hidden states of equal names; nil if the models do not have the same ones.
+func (s *structure) pairsByName(t *structure) []layerPair {
 	if len(s.hidden) != len(t.hidden) {
 		return nil
 	}

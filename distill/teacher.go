@@ -209,7 +209,7 @@ func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featu
 	values := make([][]string, len(models))
 	for _, term := range terms {
 		for _, s := range term.soft {
-			values[s.of] = append(values[s.of], s.value)
+			values[s.teacherIndex] = append(values[s.teacherIndex], s.value)
 		}
 	}
 	ts, some := &teachers{temperature: l.settings.Temperature, each: make([]*teacher, len(models)), terms: terms}, false
@@ -230,7 +230,7 @@ func newTeachers(ctx context.Context, models []*ir.Model, terms []term, fs featu
 	}
 	// Augmented samples differ from step to step, and so do the teacher's outputs for them.
 	if l.settings.CacheTeacher && len(l.settings.Augment) == 0 {
-		ts.cache = &teacherCache{folder: l.folder, known: map[int]bool{}}
+		ts.cache = &teacherCache{folder: l.folder, present: map[int]bool{}}
 	}
 	return ts, nil
 }
@@ -284,8 +284,8 @@ func declaredShape(v *ir.Value) []int64 {
 	return shape
 }
 
-// opened returns the teachers that have values in losses. ts may be nil.
-func (ts *teachers) opened() []*teacher {
+// activeTeachers returns the teachers that have values in losses. ts may be nil.
+func (ts *teachers) activeTeachers() []*teacher {
 	if ts == nil {
 		return nil
 	}
@@ -297,7 +297,7 @@ func (ts *teachers) close() error {
 		return nil
 	}
 	errs := []error{ts.cache.close()}
-	for _, t := range ts.opened() {
+	for _, t := range ts.activeTeachers() {
 		errs = append(errs, t.close())
 	}
 	return errors.Join(errs...)

@@ -10,14 +10,14 @@ import (
 
 // A teacherCache stores the targets of each sample in files, one per term of the loss.
 type teacherCache struct {
-	folder string
-	files  []*os.File // nil for terms without teachers
-	shapes [][]int64  // of the target of one sample
-	known  map[int]bool
+	folder  string
+	files   []*os.File // nil for terms without teachers
+	shapes  [][]int64  // of the target of one sample
+	present map[int]bool
 }
 
 func (c *teacherCache) has(samples []int) bool {
-	return !slices.ContainsFunc(samples, func(i int) bool { return !c.known[i] })
+	return !slices.ContainsFunc(samples, func(i int) bool { return !c.present[i] })
 }
 
 // write stores the targets of samples. It stores nothing if the first axis of one is not the batch axis.
@@ -45,7 +45,7 @@ func (c *teacherCache) write(targets []*ir.Array, samples []int) error {
 	}
 	for _, s := range samples {
 		// After all terms: a sample is known once each of its targets is in a file.
-		c.known[s] = true
+		c.present[s] = true
 	}
 	return nil
 }

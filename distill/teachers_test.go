@@ -65,8 +65,8 @@ func TestCachedTeachers(t *testing.T) {
 	weights := func(cache string) []float32 {
 		tr := taught(t, teachers, "data", data, "epochs", "3", "batch", "16", "lr", "0.01", "features", "hidden",
 			"cache-teacher", cache)
-		if cache == "true" && len(tr.teachers.cache.known) != 64 {
-			t.Errorf("targets of %d samples are cached, want 64", len(tr.teachers.cache.known))
+		if cache == "true" && len(tr.teachers.cache.present) != 64 {
+			t.Errorf("targets of %d samples are cached, want 64", len(tr.teachers.cache.present))
 		}
 		return ir.View[float32](tr.params.weights[0].array)
 	}

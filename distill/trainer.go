@@ -33,12 +33,12 @@ type trainer struct {
 	graphs   *graphBuilder
 
 	// set by openGraphs
-	candidate                      // the chosen layout with its graphs
-	planned    pass.TrainingMemory // of the layout, for reports
-	steps      *stepRunner         // trains on samples
-	validation *validation         // evaluates weights and keeps the best ones
-	schedule   *scheduler          // chooses number of steps, learning rate and patience
-	checkpoint *checkpoint         // saves and restores the training
+	candidate                         // the chosen layout with its graphs
+	plannedMemory pass.TrainingMemory // of the layout, for reports
+	steps         *stepRunner         // trains on samples
+	validation    *validation         // evaluates weights and keeps the best ones
+	schedule      *scheduler          // chooses number of steps, learning rate and patience
+	checkpoint    *checkpoint         // saves and restores the training
 }
 
 func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
@@ -120,7 +120,7 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if err != nil {
 		return nil, err
 	}
-	labelled := t.loader.classified()
+	labelled := t.loader.hasClasses()
 	terms, err := t.settings.terms(t.model, teachers, fs, labelled, t.loader.heads)
 	if err != nil {
 		return nil, err
@@ -162,11 +162,11 @@ func (t *trainer) planner() *planner {
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
 func (t *trainer) openGraphs(ctx context.Context) error {
 	pl, program := t.planner(), int64(0)
-	if t.limit.budget > 0 || t.limit.alone {
+	if t.limit.budget > 0 || t.limit.exclusive {
 		program = t.limit.measureProgram()
 	}
 	if t.limit.budget > 0 {
-		pl.measured = program
+		pl.programSize = program
 		if t.laterBytes != nil {
 			var err error
 			if pl.later, err = t.laterBytes(ctx); err != nil {
@@ -184,7 +184,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 		}
 		t.limit.set(t.limit.budget, c.memory.Transient)
 	}
-	if t.planned, err = pl.summary(ctx, c); err != nil {
+	if t.plannedMemory, err = pl.summary(ctx, c); err != nil {
 		return err
 	}
 	t.candidate = *c

@@ -39,7 +39,7 @@ func (v *validation) endEpoch(ctx context.Context) error {
 			best = a
 		}
 	}
-	if !v.state.evaluated(best, averaged) {
+	if !v.state.recordEvaluation(best, averaged) {
 		return nil
 	}
 	if averaged {
@@ -62,7 +62,7 @@ func (v *validation) evaluate(ctx context.Context) (e evaluation, err error) {
 	if err := v.graphs.quantizeWeights(ctx); err != nil || v.evaluator == nil {
 		return e, err
 	}
-	if e, err = v.evaluator.run(ctx, v.graphs.loader, v.teachers); err != nil {
+	if e, err = v.evaluator.evaluate(ctx, v.graphs.loader, v.teachers); err != nil {
 		return e, err
 	}
 	if !finite(e.loss) {

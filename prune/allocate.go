@@ -26,7 +26,7 @@ const (
 const leastSensitive = 1e-3
 
 // allocate distributes the amount over layers. Its mean, by the number of elements, remains the same.
-func (s *sampled) allocate(ctx context.Context, layers []*layer) (err error) {
+func (s *samplePass) allocate(ctx context.Context, layers []*layer) (err error) {
 	var scores []float64
 	switch s.sparsity.Allocate {
 	case "", uniform:
@@ -43,13 +43,13 @@ func (s *sampled) allocate(ctx context.Context, layers []*layer) (err error) {
 }
 
 // sensitivities are the logarithms of the output error per element, if one layer alone is pruned by the amount.
-func (s *sampled) sensitivities(ctx context.Context, layers []*layer) ([]float64, error) {
+func (s *samplePass) sensitivities(ctx context.Context, layers []*layer) ([]float64, error) {
 	defer func(given string) { *s.compare = given }(*s.compare)
 	if isAuto(*s.compare) {
 		// auto would try every comparison for each layer.
 		*s.compare = s.paper
 	}
-	t := &trials{sampled: s}
+	t := &trials{samplePass: s}
 	noise, most := make([]float64, len(layers)), 0.0
 	err := ir.Each(s.step.Env.Journal, make([]int64, len(layers)), func(i int, mine bool) error {
 		one, err := t.prune(ctx, "sensitivity of "+layers[i].v.Name, mine, layers[i:i+1])
@@ -70,10 +70,10 @@ func (s *sampled) sensitivities(ctx context.Context, layers []*layer) ([]float64
 }
 
 // outliers are the fractions of outliers among the scores |weight|·‖input‖ of the layers of the dense model.
-func (s *sampled) outliers(ctx context.Context, layers []*layer) ([]float64, error) {
+func (s *samplePass) outliers(ctx context.Context, layers []*layer) ([]float64, error) {
 	type input struct{ name, part string }
 	inputOf := func(l *layer) input { return input{l.node.Input(0).Name, l.inputs()} }
-	norms, first, names := map[input][]moments{}, map[string][]*layer{}, []string(nil)
+	norms, first, names := map[input][]inputStatistics{}, map[string][]*layer{}, []string(nil)
 	for _, l := range layers {
 		in := inputOf(l)
 		// Layers that read one input in the same arrangement share its norms.
@@ -84,7 +84,7 @@ func (s *sampled) outliers(ctx context.Context, layers []*layer) ([]float64, err
 			names = append(names, in.name)
 		}
 		first[in.name] = append(first[in.name], l)
-		norms[in] = make([]moments, l.groups)
+		norms[in] = make([]inputStatistics, l.groups)
 		for i := range norms[in] {
 			norms[in][i] = &inputNorms{squares: make([]float64, l.k)}
 		}
@@ -108,12 +108,12 @@ func (s *sampled) outliers(ctx context.Context, layers []*layer) ([]float64, err
 }
 
 // outliersOf is the fraction of outliers among the scores of a layer.
-func (s *sampled) outliersOf(ctx context.Context, l *layer, ms []moments) (float64, error) {
+func (s *samplePass) outliersOf(ctx context.Context, l *layer, ms []inputStatistics) (float64, error) {
 	b, err := s.step.Eval.ReadAll(ctx, l.before)
 	if err != nil {
 		return 0, err
 	}
-	x, ok := decoded(b, l.before.DType)
+	x, ok := decodeFloats(b, l.before.DType)
 	if !ok {
 		return 0, nil
 	}

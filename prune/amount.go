@@ -127,9 +127,9 @@ func (f fraction) check() error {
 	return checkAmount(f.amount.fraction())
 }
 
-// of is the number of the n elements, or channels, of v that are pruned. Nodes are its consumers.
-func (f fraction) of(v *ir.Value, nodes []*ir.Node, n int64) int64 {
-	return rounded(f.amountOf(v, nodes), n)
+// count is the number of the n elements, or channels, of v that are pruned. Nodes are its consumers.
+func (f fraction) count(v *ir.Value, nodes []*ir.Node, n int64) int64 {
+	return prunedCount(f.amountOf(v, nodes), n)
 }
 
 // amountOf is the amount in force for v, whose consumers are the given nodes.
@@ -143,6 +143,6 @@ func (f fraction) amountOf(v *ir.Value, nodes []*ir.Node) float64 {
 	return f.amount.fraction()
 }
 
-// rounded is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does. An amount
-// is never a number of elements: 1 means all, not one.
-func rounded(amount float64, n int64) int64 { return int64(math.RoundToEven(amount * float64(n))) }
+// prunedCount is the number of elements of n that is pruned: rounded half to even, as torch.nn.utils.prune does. An
+// amount is never a number of elements: 1 means all, not one.
+func prunedCount(amount float64, n int64) int64 { return int64(math.RoundToEven(amount * float64(n))) }

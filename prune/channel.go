@@ -185,7 +185,7 @@ func (o Channel) width(g *coupling.Group) int {
 
 // stay is the number of n classes of channels to keep: one or more, for a multiple of --round channels.
 func (o Channel) stay(n, each int, a float64) int {
-	left := max(n-int(rounded(a, int64(n))), 1)
+	left := max(n-int(prunedCount(a, int64(n))), 1)
 	for left < n && left*each%o.Round != 0 {
 		left++
 	}

@@ -102,8 +102,8 @@ func (o Channel) importances(ctx context.Context, step *pass.Step, plan *couplin
 	return worth, w, err
 }
 
-// ranked are the classes of groups that do not have to stay.
-func ranked(groups []*coupling.Group) map[coupling.Channel]bool {
+// removableClasses are the classes of groups that do not have to stay.
+func removableClasses(groups []*coupling.Group) map[coupling.Channel]bool {
 	classes := map[coupling.Channel]bool{}
 	for _, g := range groups {
 		for _, u := range g.Classes {

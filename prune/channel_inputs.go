@@ -20,7 +20,7 @@ func (o Channel) byConsumers(ctx context.Context, s *pass.Step, plan *coupling.P
 	if s.Env.DryRun { // sizes do not depend on values
 		return nil
 	}
-	ranked := ranked(groups)
+	ranked := removableClasses(groups)
 	var consumers []coupling.Source
 	inputs := map[string]*inputNorms{}
 	var names []string

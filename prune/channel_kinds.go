@@ -82,7 +82,7 @@ func (o Channel) configValues(m *ir.Model, plan *coupling.Plan, groups []*coupli
 			}
 		}
 		if kindOf(g) == neurons && (len(a.attends) > 0 || o.removes == neurons) &&
-			!a.attended(g.Sources[0].Node, map[*ir.Node]bool{}) {
+			!a.feedsAttention(g.Sources[0].Node, map[*ir.Node]bool{}) {
 			a.add(pass.IntermediateSize, g.Sources[0].Node, len(g.Classes)*g.Each, left*g.Each, 0)
 		}
 	}
@@ -95,8 +95,8 @@ func (o Channel) configValues(m *ir.Model, plan *coupling.Plan, groups []*coupli
 	return slices.DeleteFunc(a.values, func(v pass.ConfigValue) bool { return !changed[v.Name] }), nil
 }
 
-// attended reports whether an attention reads the result of n before another layer does.
-func (a *architecture) attended(n *ir.Node, seen map[*ir.Node]bool) bool {
+// feedsAttention reports whether an attention reads the result of n before another layer does.
+func (a *architecture) feedsAttention(n *ir.Node, seen map[*ir.Node]bool) bool {
 	if seen[n] {
 		return false
 	}
@@ -106,7 +106,8 @@ func (a *architecture) attended(n *ir.Node, seen map[*ir.Node]bool) bool {
 			continue
 		}
 		for _, u := range v.Uses() {
-			if u.Node != nil && (a.attends[u.Node] || !operator.Of(u.Node).Product() && a.attended(u.Node, seen)) {
+			if u.Node != nil &&
+				(a.attends[u.Node] || !operator.Of(u.Node).Product() && a.feedsAttention(u.Node, seen)) {
 				return true
 			}
 		}

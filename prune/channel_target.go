@@ -16,7 +16,7 @@ import (
 // A work is the multiply-accumulates of the products with constants that have channels, for one sample.
 type work struct {
 	products []*productWork
-	of       map[coupling.Channel][]productSide
+	sides    map[coupling.Channel][]productSide
 }
 
 // A productWork is that of one node: it is proportional to the channels that are left on both sides.
@@ -32,7 +32,7 @@ type productSide struct {
 	side    int
 }
 
-func (p *productWork) left(gone [2]int) float64 {
+func (p *productWork) remainingWork(gone [2]int) float64 {
 	f := p.all
 	for i := range gone {
 		f *= float64(p.remaining[i]-gone[i]) / float64(p.size[i])
@@ -46,7 +46,7 @@ func workOf(ctx context.Context, m *ir.Model, specs map[string]ir.Spec, plan *co
 	if err != nil {
 		return nil, fmt.Errorf("--target-macs: %w", err)
 	}
-	w, of := &work{of: map[coupling.Channel][]productSide{}}, map[*ir.Node]*productWork{}
+	w, of := &work{sides: map[coupling.Channel][]productSide{}}, map[*ir.Node]*productWork{}
 	for side, list := range [2][]coupling.Source{plan.Sources(), plan.Consumers()} {
 		for _, s := range list {
 			p := of[s.Node]
@@ -56,7 +56,7 @@ func workOf(ctx context.Context, m *ir.Model, specs map[string]ir.Spec, plan *co
 			}
 			p.size[side], p.remaining[side] = len(s.Channels), len(s.Channels)
 			for _, u := range s.Channels {
-				w.of[u] = append(w.of[u], productSide{p, side})
+				w.sides[u] = append(w.sides[u], productSide{p, side})
 			}
 		}
 	}
@@ -92,17 +92,17 @@ func macs(tape *grad.Tape, s coupling.Source, reads bool) float64 {
 // total is the work that is left.
 func (w *work) total() (sum float64) {
 	for _, p := range w.products {
-		sum += p.left([2]int{})
+		sum += p.remainingWork([2]int{})
 	}
 	return sum
 }
 
-// each calls do for the products of classes, with the numbers of their channels on both sides.
-func (w *work) each(classes []coupling.Channel, do func(p *productWork, gone [2]int)) {
+// eachProduct calls do for the products of classes, with the numbers of their channels on both sides.
+func (w *work) eachProduct(classes []coupling.Channel, do func(p *productWork, gone [2]int)) {
 	var order []*productWork
 	gone := map[*productWork]*[2]int{}
 	for _, u := range classes {
-		for _, s := range w.of[u] {
+		for _, s := range w.sides[u] {
 			if gone[s.product] == nil {
 				gone[s.product] = &[2]int{}
 				order = append(order, s.product)
@@ -115,14 +115,16 @@ func (w *work) each(classes []coupling.Channel, do func(p *productWork, gone [2]
 	}
 }
 
-// saved is the work that removing classes saves.
-func (w *work) saved(classes []coupling.Channel) (sum float64) {
-	w.each(classes, func(p *productWork, gone [2]int) { sum += p.left([2]int{}) - p.left(gone) })
+// savings is the work that removing classes saves.
+func (w *work) savings(classes []coupling.Channel) (sum float64) {
+	w.eachProduct(classes, func(p *productWork, gone [2]int) {
+		sum += p.remainingWork([2]int{}) - p.remainingWork(gone)
+	})
 	return sum
 }
 
 func (w *work) remove(classes []coupling.Channel) {
-	w.each(classes, func(p *productWork, gone [2]int) {
+	w.eachProduct(classes, func(p *productWork, gone [2]int) {
 		for i, n := range gone {
 			p.remaining[i] -= n
 		}
@@ -168,8 +170,8 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 	}
 	var q queue
 	push := func(u *unit) {
-		if o.take(groups[u.group], u, worth, left) {
-			u.price = u.loss / w.saved(u.classes)
+		if o.takeUnit(groups[u.group], u, worth, left) {
+			u.price = u.loss / w.savings(u.classes)
 			heap.Push(&q, u)
 		}
 	}
@@ -186,7 +188,7 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 		u := heap.Pop(&q).(*unit)
 		// Savings only decrease while channels are removed, so that prices only rise: the first unit whose price is up
 		// to date is the cheapest.
-		if price := u.loss / w.saved(u.classes); price > u.price {
+		if price := u.loss / w.savings(u.classes); price > u.price {
 			u.price = price
 			heap.Push(&q, u)
 			continue
@@ -208,10 +210,10 @@ func (o Channel) chooseWithin(w *work, groups []*coupling.Group, worth map[coupl
 	return nil
 }
 
-// take sets the next classes of u; false if the rest has to stay. What is left is a multiple of --round channels. The
-// changes of outputs by the classes of a group may add up, so that its loss is the square of the sum of their
-// importances.
-func (o Channel) take(g *coupling.Group, u *unit, worth map[coupling.Channel]float64, left *leftChannels) bool {
+// takeUnit sets the next classes of u; false if the rest has to stay. What is left is a multiple of --round
+// channels. The changes of outputs by the classes of a group may add up, so that its loss is the square of the sum
+// of their importances.
+func (o Channel) takeUnit(g *coupling.Group, u *unit, worth map[coupling.Channel]float64, left *leftChannels) bool {
 	n := u.stay + len(u.rest)
 	stay := n - 1
 	for stay > 0 && stay*g.Each%o.Round != 0 {

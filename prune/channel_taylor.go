@@ -47,7 +47,7 @@ func newTaylor(step *pass.Step, plan *coupling.Plan, groups []*coupling.Group,
 // linear are the constants whose product with a channel of groups is removed with it: those that multiply it. Where
 // there are none, such as for the product of queries and keys, they are those that make it.
 func linear(plan *coupling.Plan, groups []*coupling.Group) (list []coupling.Source) {
-	read, ranked := map[coupling.Channel]bool{}, ranked(groups)
+	read, ranked := map[coupling.Channel]bool{}, removableClasses(groups)
 	add := func(s coupling.Source) {
 		twice := func(o coupling.Source) bool { return o.Value == s.Value && o.Axis == s.Axis }
 		if s.Value.Const.DType == ir.Float && s.Value.Graph() == s.Value.Graph().Model().Graph &&

@@ -27,7 +27,7 @@ func isAuto(compare string) bool { return compare == "" || compare == autoCompar
 const maxTrial = 256 << 20
 
 // decide replaces auto by the best comparison for layers, and reports whether it did.
-func (s *sampled) decide(ctx context.Context, layers []*layer) (bool, error) {
+func (s *samplePass) decide(ctx context.Context, layers []*layer) (bool, error) {
 	if !isAuto(*s.compare) {
 		return false, nil
 	}
@@ -40,34 +40,34 @@ func (s *sampled) decide(ctx context.Context, layers []*layer) (bool, error) {
 		*s.compare = s.paper
 		return true, nil
 	}
-	return true, s.best(ctx, layers, candidates)
+	return true, s.chooseBest(ctx, layers, candidates)
 }
 
 // holdOut is the interval of samples that trials of methods which fit values to samples hold out, as they overfit.
 // Norms do not: trials of other methods measure all samples, and depend less on single ones.
 const holdOut = 4
 
-// heldOut reports whether trials measure outputs on a sample instead of observing it. Of fewer samples than holdOut
+// isHeldOut reports whether trials measure outputs on a sample instead of observing it. Of fewer samples than holdOut
 // trials do both on all.
-func (s *sampled) heldOut(sample int) bool {
+func (s *samplePass) isHeldOut(sample int) bool {
 	return s.trial && s.fits && s.samples >= holdOut && sample%holdOut == holdOut-1
 }
 
-// measured reports whether trials measure outputs on a sample.
-func (s *sampled) measured(sample int) bool {
-	return s.heldOut(sample) || !s.fits || s.samples < holdOut
+// isTrialSample reports whether trials measure outputs on a sample.
+func (s *samplePass) isTrialSample(sample int) bool {
+	return s.isHeldOut(sample) || !s.fits || s.samples < holdOut
 }
 
-// best sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the whole
-// model. One of candidates replaces those before it only if its output error is lower by more than the standard error
-// of the difference: a few samples have most of the error, and the next ones others.
-func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string) error {
-	t := &trials{sampled: s}
+// chooseBest sets the comparison with the highest output SQNR on the measured samples, after a trial of each in the
+// whole model. One of candidates replaces those before it only if its output error is lower by more than the
+// standard error of the difference: a few samples have most of the error, and the next ones others.
+func (s *samplePass) chooseBest(ctx context.Context, layers []*layer, candidates []string) error {
+	t := &trials{samplePass: s}
 	best, lowest := "", []float64(nil)
 	err := ir.Each(s.step.Env.Journal, make([]int64, len(candidates)), func(i int, mine bool) error {
 		*s.compare = candidates[i]
 		noise, err := t.prune(ctx, "compare "+candidates[i], mine, layers)
-		if err == nil && (best == "" || lower(noise, lowest)) {
+		if err == nil && (best == "" || isLower(noise, lowest)) {
 			best, lowest = candidates[i], noise
 		}
 		return err
@@ -78,7 +78,7 @@ func (s *sampled) best(ctx context.Context, layers []*layer, candidates []string
 
 // trials prune layers of a model and measure the change of its outputs.
 type trials struct {
-	*sampled
+	*samplePass
 	dense []map[string]*ir.Tensor // outputs of the samples; nil before the first trial
 }
 
@@ -86,7 +86,7 @@ type trials struct {
 // interrupted run left it under the name of the trial.
 func (t *trials) prune(ctx context.Context, trial string, mine bool, layers []*layer) ([]float64, error) {
 	b, err := ir.Once(ctx, t.step.Env.Journal, t.step.Unit(trial), mine, func() ([]byte, error) {
-		noise, err := t.measure(ctx, layers)
+		noise, err := t.pruneAndMeasure(ctx, layers)
 		return kernel.Bytes(noise), err
 	})
 	if err != nil || len(b) == 0 {
@@ -97,11 +97,11 @@ func (t *trials) prune(ctx context.Context, trial string, mine bool, layers []*l
 	return noise, nil
 }
 
-// measure prunes layers and measures the outputs.
-func (t *trials) measure(ctx context.Context, layers []*layer) ([]float64, error) {
+// pruneAndMeasure prunes layers and measures the outputs.
+func (t *trials) pruneAndMeasure(ctx context.Context, layers []*layer) ([]float64, error) {
 	if t.dense == nil {
 		err := t.walk(ctx, nil, func(outputs map[string]*ir.Array) error {
-			kept, err := t.keep(ctx, outputs)
+			kept, err := t.storeOutputs(ctx, outputs)
 			t.dense = append(t.dense, kept)
 			return err
 		})
@@ -121,8 +121,8 @@ func (t *trials) measure(ctx context.Context, layers []*layer) ([]float64, error
 	return e.highest(), err
 }
 
-// keep stores the floating-point outputs of a sample, larger ones in temporary files.
-func (s *sampled) keep(ctx context.Context, outputs map[string]*ir.Array) (map[string]*ir.Tensor, error) {
+// storeOutputs stores the floating-point outputs of a sample, larger ones in temporary files.
+func (s *samplePass) storeOutputs(ctx context.Context, outputs map[string]*ir.Array) (map[string]*ir.Tensor, error) {
 	kept := map[string]*ir.Tensor{}
 	for name, a := range outputs {
 		x, ok := hessian.Floats(a)
@@ -197,8 +197,8 @@ func total(noise []float64) (sum float64) {
 	return sum
 }
 
-// lower reports whether a is lower than b by more than the standard error of the difference.
-func lower(a, b []float64) bool {
+// isLower reports whether a is lower than b by more than the standard error of the difference.
+func isLower(a, b []float64) bool {
 	sum, n := total(b)-total(a), float64(max(len(a), len(b)))
 	if math.IsInf(sum, 0) || math.IsNaN(sum) || n < 2 {
 		return sum > 0

@@ -83,22 +83,22 @@ func sampleFile(t *testing.T, rows, cols int) string {
 
 // A fourth of the samples is held out, of too few none, nor for norms.
 func TestTrialsHoldSamplesOut(t *testing.T) {
-	count := func(s *sampled) (held, measured int) {
+	count := func(s *samplePass) (held, measured int) {
 		for i := range s.samples {
-			if s.heldOut(i) {
+			if s.isHeldOut(i) {
 				held++
 			}
-			if s.measured(i) {
+			if s.isTrialSample(i) {
 				measured++
 			}
 		}
 		return held, measured
 	}
 	for _, c := range []struct {
-		s              sampled
+		s              samplePass
 		held, measured int
-	}{{sampled{trial: true, fits: true, samples: 9}, 2, 2}, {sampled{trial: true, fits: true, samples: 3}, 0, 3},
-		{sampled{trial: true, samples: 9}, 0, 9}, {sampled{fits: true, samples: 9}, 0, 0}} {
+	}{{samplePass{trial: true, fits: true, samples: 9}, 2, 2}, {samplePass{trial: true, fits: true, samples: 3}, 0, 3},
+		{samplePass{trial: true, samples: 9}, 0, 9}, {samplePass{fits: true, samples: 9}, 0, 0}} {
 		if held, measured := count(&c.s); held != c.held || measured != c.measured {
 			t.Errorf("%d samples, trial %t: %d held out, %d measured", c.s.samples, c.s.trial, held, measured)
 		}
@@ -120,8 +120,8 @@ func TestErrorOfOutputsOfAnotherSize(t *testing.T) {
 		of := func(x []float32) *ir.Array {
 			return &ir.Array{DType: ir.Float, Shape: []int64{int64(len(x))}, Data: kernel.Bytes(x)}
 		}
-		s := &sampled{step: &pass.Step{Eval: ir.NewEval(t.TempDir())}}
-		kept, err := s.keep(t.Context(), map[string]*ir.Array{"y": of(c.before)})
+		s := &samplePass{step: &pass.Step{Eval: ir.NewEval(t.TempDir())}}
+		kept, err := s.storeOutputs(t.Context(), map[string]*ir.Array{"y": of(c.before)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestLowerByMoreThanTheStandardError(t *testing.T) {
 		{[]float64{1, nan, 1}, []float64{1, 1, 1}, false},
 		{[]float64{nan}, []float64{nan}, false},
 	} {
-		if got := lower(c.a, c.b); got != c.want {
+		if got := isLower(c.a, c.b); got != c.want {
 			t.Errorf("lower(%v, %v) = %t", c.a, c.b, got)
 		}
 	}

@@ -18,7 +18,7 @@ type description struct {
 	*segment
 	flow    *flow
 	inside  func(*ir.Node) bool  // reports whether a node is part of the segment
-	own     func(*ir.Value) bool // reports whether a graph input is
+	isOwn   func(*ir.Value) bool // reports whether a graph input is
 	text    strings.Builder
 	numbers map[*ir.Node]int // of visited nodes
 }
@@ -117,7 +117,7 @@ func (d *description) value(v *ir.Value) string {
 		return "-"
 	case d.flow.constant(v) != nil:
 		return d.flow.constant(v).text
-	case v.Producer() == nil && d.own(v):
+	case v.Producer() == nil && d.isOwn(v):
 		return fmt.Sprintf("input %d", d.input(v))
 	case v.Producer() == d.before && d.before != nil:
 		return d.entering(v)

@@ -44,13 +44,13 @@ func factorizationOf(w *weight) (*factorization, pass.Reason) {
 		return nil, pass.Reason{Code: pass.DType, Detail: fmt.Sprintf("%s cast to %s", w.before.DType, o.Elem)}
 	}
 	f.transposed = o.Transposed
-	if reason := f.look(o.Shape); !reason.None() {
+	if reason := f.inspect(o.Shape); !reason.None() {
 		return nil, reason
 	}
 	if f.node.Input(1-f.input) == nil || len(f.node.Outputs) == 0 || f.node.Outputs[0] == nil {
 		return nil, f.unsupported("no other input, or no output")
 	}
-	if r := paired(f.node, f.input); r > 0 {
+	if r := factorRank(f.node, f.input); r > 0 {
 		return nil, pass.Reason{Code: pass.AlreadyFactored, Detail: fmt.Sprintf("rank %d", r)}
 	}
 	return f, pass.Reason{}
@@ -61,9 +61,9 @@ func (f *factorization) unsupported(detail string) pass.Reason {
 	return pass.Reason{Code: pass.Unsupported, Detail: detail}.At(f.node)
 }
 
-// look sets rows, columns and kind by the operator, for a weight of that shape, or returns the reason why it is not
+// inspect sets rows, columns and kind by the operator, for a weight of that shape, or returns the reason why it is not
 // supported.
-func (f *factorization) look(shape []int64) pass.Reason {
+func (f *factorization) inspect(shape []int64) pass.Reason {
 	n := f.node
 	if n.Op.Is("Conv") {
 		return f.lookConv(shape)
@@ -112,9 +112,9 @@ func (f *factorization) lookConv(shape []int64) pass.Reason {
 	return pass.Reason{}
 }
 
-// paired is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if there
-// are none.
-func paired(n *ir.Node, input int) int64 {
+// factorRank is the rank of two successive products, one of them n's, that are the factors of a larger matrix; 0 if
+// there are none.
+func factorRank(n *ir.Node, input int) int64 {
 	if first := n.Input(1 - input).Producer(); first != nil {
 		if r := rankBetween(first, n); r > 0 {
 			return r
@@ -153,7 +153,7 @@ func linearWidths(n *ir.Node) (in, out int64) {
 			continue
 		}
 		f := &factorization{node: n, input: i}
-		if f.look(o.Shape).None() {
+		if f.inspect(o.Shape).None() {
 			if f.kind.rightFirst {
 				return f.cols, f.rows
 			}
@@ -163,9 +163,9 @@ func linearWidths(n *ir.Node) (in, out int64) {
 	return 0, 0
 }
 
-// place makes constants of the factors: v, which keeps its name, and a new one. It returns them in the order of the
-// products.
-func (f *factorization) place(v *ir.Value, a, b *ir.Tensor) (first, second *ir.Value) {
+// addFactors makes constants of the factors: v, which keeps its name, and a new one. It returns them in the order
+// of the products.
+func (f *factorization) addFactors(v *ir.Value, a, b *ir.Tensor) (first, second *ir.Value) {
 	v.SetConst(a)
 	f.a, f.b = v, v.Graph().AddConst("w", b)
 	if f.kind.rightFirst {

@@ -13,21 +13,22 @@ import (
 // bias that several layers share, or a matrix that is transposed or dequantized, are constants in it, so that layers
 // are alike however their weights are stored.
 type flow struct {
-	nodes     []*ir.Node            // without those of constant expressions, in topological order
-	constants map[*ir.Value]*folded // of constant expressions and initializers
-	shapes    opset.Shapes          // for assumed sizes of the inputs
-	numbers   map[string]int        // of kinds of constant expressions: their text would double with each level
+	nodes     []*ir.Node                   // without those of constant expressions, in topological order
+	constants map[*ir.Value]*constantValue // of constant expressions and initializers
+	shapes    opset.Shapes                 // for assumed sizes of the inputs
+	numbers   map[string]int               // of kinds of constant expressions: their text would double with each level
 }
 
-// A folded is the value of a constant expression.
-type folded struct {
+// A constantValue is the value of a constant expression.
+type constantValue struct {
 	text   string // the same for values of equal element type and shape; for equal expressions where these are not known
 	matrix bool   // it has a matrix or a filter
 }
 
 // newFlow returns the flow of nodes, which are in topological order.
 func newFlow(nodes []*ir.Node) *flow {
-	f := &flow{constants: map[*ir.Value]*folded{}, shapes: opset.ShapesFor(assumed(nodes)), numbers: map[string]int{}}
+	f := &flow{constants: map[*ir.Value]*constantValue{}, shapes: opset.ShapesFor(assumedShapes(nodes)),
+		numbers: map[string]int{}}
 	for _, n := range nodes {
 		inputs := outer(n)
 		if len(inputs) == 0 || slices.ContainsFunc(inputs, func(v *ir.Value) bool { return f.constant(v) == nil }) {
@@ -43,7 +44,7 @@ func newFlow(nodes []*ir.Node) *flow {
 		}
 		for i, v := range n.Outputs {
 			if v != nil {
-				f.constants[v] = &folded{fmt.Sprintf("constant %d.%d", f.numbers[text], i), matrix}
+				f.constants[v] = &constantValue{fmt.Sprintf("constant %d.%d", f.numbers[text], i), matrix}
 			}
 		}
 		if v := n.Outputs[0]; v != nil {
@@ -58,11 +59,11 @@ func newFlow(nodes []*ir.Node) *flow {
 }
 
 // constant is the value of v, nil if it depends on inputs, or there is no v.
-func (f *flow) constant(v *ir.Value) *folded {
+func (f *flow) constant(v *ir.Value) *constantValue {
 	if c := f.constants[v]; c != nil || v == nil || v.Const == nil {
 		return c
 	}
-	c := &folded{v.Const.Spec.String(), len(v.Const.Shape) > 1}
+	c := &constantValue{v.Const.Spec.String(), len(v.Const.Shape) > 1}
 	f.constants[v] = c
 	return c
 }
@@ -87,8 +88,8 @@ func outer(n *ir.Node) []*ir.Value {
 // assumedSize is that of dynamic axes of inputs: common for images, and no less than the windows of most models.
 const assumedSize = 224
 
-// assumed are shapes of the inputs that nodes read.
-func assumed(nodes []*ir.Node) map[*ir.Value][]int64 {
+// assumedShapes are shapes of the inputs that nodes read.
+func assumedShapes(nodes []*ir.Node) map[*ir.Value][]int64 {
 	sizes := map[*ir.Value][]int64{}
 	for _, n := range nodes {
 		for _, v := range outer(n) {

@@ -301,7 +301,7 @@ func firstHeads(t *testing.T, m *ir.Model) {
 		if !slices.Contains([]string{"q", "k", "v", "qkv"}, part) {
 			continue
 		}
-		fs := decoded(t, v.Const)
+		fs := decodeFloats(t, v.Const)
 		for i := range fs {
 			if i/headSize%heads == 0 {
 				fs[i] *= 3
@@ -311,7 +311,7 @@ func firstHeads(t *testing.T, m *ir.Model) {
 	}
 }
 
-func decoded(t *testing.T, x *ir.Tensor) []float32 {
+func decodeFloats(t *testing.T, x *ir.Tensor) []float32 {
 	t.Helper()
 	b, ok := x.Source.(ir.Mem)
 	if !ok {

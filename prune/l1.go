@@ -52,7 +52,7 @@ func (o L1) Run(ctx context.Context, step *pass.Step) error {
 
 func (o L1) prune(ctx context.Context, step *pass.Step, s *buffers, w *weight) error {
 	n := w.before.Elems()
-	k := o.fraction().of(w.v, w.consumers, n)
+	k := o.fraction().count(w.v, w.consumers, n)
 	if k == 0 {
 		w.skip(step, roundsToZero)
 		return nil

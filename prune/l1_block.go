@@ -50,7 +50,7 @@ func (o L1Block) Run(ctx context.Context, step *pass.Step) error {
 
 // blocks are the blocks of a weight and those that are pruned.
 type blocks struct {
-	chosen
+	wholeParts
 	size         pass.BlockSize
 	cols, across int64
 }
@@ -63,7 +63,7 @@ func (o L1Block) choose(ctx context.Context, step *pass.Step, s *buffers, w *wei
 	rows := pass.MatrixRows(w.before.Shape, w.consumers)
 	b := &blocks{size: o.Block, cols: w.before.Elems() / rows}
 	down, across := o.Block.Grid(rows, b.cols)
-	b.across, b.count = across, o.fraction().of(w.v, w.consumers, down*across)
+	b.across, b.count = across, o.fraction().count(w.v, w.consumers, down*across)
 	if b.count == 0 {
 		b.trouble = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d blocks", down*across)}
 		return b, nil

@@ -53,7 +53,7 @@ func (o L1Global) prune(ctx context.Context, s *pass.Step, ws []*weight) ([]*wei
 	if err != nil {
 		return nil, err
 	}
-	k := rounded(o.Amount, p.total())
+	k := prunedCount(o.Amount, p.total())
 	if k == 0 {
 		skipAll(s, ws, roundsToZero)
 		return ws, nil

@@ -49,7 +49,7 @@ func (o L2) Run(ctx context.Context, step *pass.Step) error {
 
 // channels are a weight's output channels and those that are pruned.
 type channels struct {
-	chosen
+	wholeParts
 	axis  span  // within one batch
 	batch int64 // elements of one batch
 }
@@ -63,14 +63,14 @@ func (o L2) choose(ctx context.Context, step *pass.Step, s *buffers, w *weight) 
 		axis    span
 		batches int64
 	}
-	g, reason := common(w, func(l layout) layer { return layer{l.along(out), l.batches()} })
+	g, reason := common(w, func(l layout) layer { return layer{l.axisOf(out), l.batches()} })
 	if !reason.None() {
-		return &channels{chosen: chosen{trouble: reason}}, nil
+		return &channels{wholeParts: wholeParts{trouble: reason}}, nil
 	}
 	g.axis.outer /= g.batches
 	n := g.batches * g.axis.n
 	ch := &channels{axis: g.axis, batch: w.before.Elems() / g.batches}
-	ch.count = o.fraction().of(w.v, w.consumers, n)
+	ch.count = o.fraction().count(w.v, w.consumers, n)
 	if ch.count == 0 {
 		ch.trouble = pass.Reason{Code: pass.RoundsToZero, Detail: fmt.Sprintf("%d output channels", n)}
 		return ch, nil

@@ -103,16 +103,16 @@ func outputPorts(layer segment) []*ir.Value {
 	return vs
 }
 
-// numbered reports whether the layers' inputs and outputs of the graph have numbers, so that callers know those that
+// hasNumbers reports whether the layers' inputs and outputs of the graph have numbers, so that callers know those that
 // stay.
-func (r repetition) numbered() bool {
+func (r repetition) hasNumbers() bool {
 	_, inputs := r.ports(inputPorts)
 	_, outputs := r.ports(outputPorts)
 	return inputs && outputs
 }
 
-// without describes the removal of layers that are not kept.
-func (r repetition) without(kept []int) pass.RemovedLayers {
+// removal describes the removal of layers that are not kept.
+func (r repetition) removal(kept []int) pass.RemovedLayers {
 	inputs, _ := r.ports(inputPorts)
 	outputs, _ := r.ports(outputPorts)
 	g, all, first, step := r[0].last.Graph(), len(r), 0, 1
@@ -157,19 +157,19 @@ func (r repetition) renumber(kept []int) {
 			v.ReplaceUses(p.values[len(kept)-1]) // nodes outside of layers read its shape
 			g.RemoveInput(v)
 		}
-		p.lower(g.Inputs, len(kept))
+		p.lowerNumbers(g.Inputs, len(kept))
 	}
 	for _, p := range outputs {
-		g.SetOutputs(p.among(g.Outputs, kept)...)
+		g.SetOutputs(p.keptOutputs(g.Outputs, kept)...)
 		for to, from := range kept {
 			p.values[from].Name = p.name(to)
 		}
-		p.lower(g.Outputs, len(kept))
+		p.lowerNumbers(g.Outputs, len(kept))
 	}
 }
 
-// among are the outputs of a graph with those of kept layers in the places of the first ones, without the others.
-func (p port) among(outputs []*ir.Value, kept []int) []*ir.Value {
+// keptOutputs are the outputs of a graph with those of kept layers in the places of the first ones, without the others.
+func (p port) keptOutputs(outputs []*ir.Value, kept []int) []*ir.Value {
 	var list []*ir.Value
 	for _, v := range outputs {
 		layer := slices.Index(p.values, v)
@@ -194,8 +194,8 @@ func (s segment) replace(from, to *ir.Value) {
 	}
 }
 
-// lower lowers the numbers of values after the layers of the series, of which so many are kept.
-func (p port) lower(values []*ir.Value, kept int) {
+// lowerNumbers lowers the numbers of values after the layers of the series, of which so many are kept.
+func (p port) lowerNumbers(values []*ir.Value, kept int) {
 	for _, v := range values {
 		if n, ok := p.number(v.Name); ok && n > p.first+(len(p.values)-1)*p.step {
 			v.Name = p.prefix + strconv.Itoa(n-(len(p.values)-kept)*p.step) + p.suffix

@@ -76,16 +76,16 @@ func (o Layers) Run(ctx context.Context, s *pass.Step) error {
 	notes, submodels := map[*ir.Value]pass.Reason{}, submodelsOf(s.Model.Graph, nodes)
 	var removed []pass.RemovedLayers
 	for i, r := range found {
-		kept := o.kept(len(r))
+		kept := o.keptPositions(len(r))
 		if list := influences[&found[i]]; list != nil {
 			kept = mostImportant(list, len(kept))
 		}
 		if len(kept) < len(r) {
-			l := r.without(kept)
+			l := r.removal(kept)
 			l.Submodel = submodels[r[0].last]
 			removed = append(removed, l)
 		}
-		r.keep(kept)
+		r.removeOthers(kept)
 		for _, w := range weights {
 			if _, ok := notes[w]; !ok && w.Removed() {
 				notes[w] = pass.Reason{Code: pass.LayerRemoved, Detail: fmt.Sprintf("%d of %d kept", len(kept), len(r))}
@@ -103,9 +103,9 @@ func (o Layers) Run(ctx context.Context, s *pass.Step) error {
 	return nil
 }
 
-// kept are the positions of the layers to keep of n.
-func (o Layers) kept(n int) []int {
-	stay := max(1, n-int(rounded(o.Amount, int64(n))))
+// keptPositions are the positions of the layers to keep of n.
+func (o Layers) keptPositions(n int) []int {
+	stay := max(1, n-int(prunedCount(o.Amount, int64(n))))
 	kept := make([]int, stay)
 	for i := range kept {
 		kept[i] = evenly(i, stay, n)
@@ -113,8 +113,8 @@ func (o Layers) kept(n int) []int {
 	return kept
 }
 
-// keep removes the other layers of a repetition: the input of a removed layer becomes that of the next one.
-func (r repetition) keep(kept []int) {
+// removeOthers removes the other layers of a repetition: the input of a removed layer becomes that of the next one.
+func (r repetition) removeOthers(kept []int) {
 	r.renumber(kept)
 	enters := r[0].before
 	for i, layer := range r {

@@ -57,7 +57,7 @@ func TestLayersThatStayAreSpreadEvenly(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range repetitions(nodes) {
-			r.keep(Layers{Amount: c.amount}.kept(len(r)))
+			r.removeOthers(Layers{Amount: c.amount}.keptPositions(len(r)))
 		}
 		if err := m.Verify(); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestRemovedLayersAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range repetitions(nodes) {
-		if got := r.without([]int{0, 2, 4}); got.Layers != 5 || !slices.Equal(got.Removed, []int{1, 3}) || got.Cached {
+		if got := r.removal([]int{0, 2, 4}); got.Layers != 5 || !slices.Equal(got.Removed, []int{1, 3}) || got.Cached {
 			t.Errorf("got %+v, want layers 1 and 3 of 5", got)
 		}
 	}
@@ -218,7 +218,7 @@ func withoutHalf(t *testing.T, m *ir.Model) []string {
 		t.Fatal(err)
 	}
 	for _, r := range repetitions(nodes) {
-		r.keep(Layers{Amount: 0.5}.kept(len(r)))
+		r.removeOthers(Layers{Amount: 0.5}.keptPositions(len(r)))
 	}
 	if err := m.Verify(); err != nil {
 		t.Fatal(err)
@@ -278,7 +278,7 @@ func TestLayersAreAlikeBehindConstantExpressions(t *testing.T) {
 			t.Errorf("%s: %d stacks of layers, want one of %d", name, len(found), layers)
 			continue
 		}
-		found[0].keep([]int{1, 3})
+		found[0].removeOthers([]int{1, 3})
 		if err := m.Verify(); err != nil {
 			t.Fatal(err)
 		}

@@ -30,8 +30,8 @@ const (
 // A span is one axis and the number of elements around it.
 type span struct{ outer, n, inner int64 }
 
-// along is the axis of the given use, of size 1 where there is none.
-func (l layout) along(u use) span {
+// axisOf is the axis of the given use, of size 1 where there is none.
+func (l layout) axisOf(u use) span {
 	s := span{1, 1, 1}
 	found := false
 	for _, a := range l {
@@ -83,11 +83,11 @@ func layoutOf(u pass.Consumer) (layout, pass.Reason) {
 			uses[i] = reduce
 		}
 	}
-	return stored(u, uses)
+	return payloadLayout(u, uses)
 }
 
-// stored is the layout of the payload of an operand whose axes have the given uses.
-func stored(u pass.Consumer, uses []use) (layout, pass.Reason) {
+// payloadLayout is the layout of the payload of an operand whose axes have the given uses.
+func payloadLayout(u pass.Consumer, uses []use) (layout, pass.Reason) {
 	var l layout
 	for i, n := range u.Operand.Shape {
 		l = append(l, axis{uses[i], n})
@@ -102,7 +102,7 @@ func stored(u pass.Consumer, uses []use) (layout, pass.Reason) {
 		}
 		l = append(layout{{batch, groups}, {reduce, l[0].n / groups}}, l[1:]...)
 	}
-	return l.merged(), pass.Reason{}
+	return l.mergeAxes(), pass.Reason{}
 }
 
 // shapeOf is the reason of an operand whose shape the operator does not have.
@@ -110,8 +110,8 @@ func shapeOf(u pass.Consumer, shape string) pass.Reason {
 	return pass.Reason{Code: pass.Unsupported, Detail: "shape " + shape}.At(u.Node)
 }
 
-// merged has one axis in place of neighbours of one use.
-func (l layout) merged() layout {
+// mergeAxes has one axis in place of neighbours of one use.
+func (l layout) mergeAxes() layout {
 	var m layout
 	for _, a := range l {
 		if last := len(m) - 1; last >= 0 && m[last].use == a.use {

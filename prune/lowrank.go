@@ -98,7 +98,7 @@ func (o LowRank) factor(ctx context.Context, step *pass.Step, f *factorization) 
 			return pass.Reason{}, err
 		}
 	}
-	f.rewrite(step, a, b, s.bound(f, step.Method, r),
+	f.rewrite(step, a, b, s.errorBound(f, step.Method, r),
 		pass.Reason{Code: pass.Factored, Detail: fmt.Sprintf("rank %d of %d, %.4g %% of the energy kept", r,
 			min(f.rows, f.cols), 100*kept)})
 	return pass.Reason{}, nil
@@ -135,7 +135,7 @@ const nodeBytes = 200
 func (f *factorization) rewrite(s *pass.Step, a, b *ir.Tensor, bound *pass.Bound, note pass.Reason) {
 	v, n := f.w.v, f.node
 	old := n.Input(f.input)
-	first, second := f.place(v, a, b)
+	first, second := f.addFactors(v, a, b)
 	f.kind.rewrite(f, first, second)
 	v.Type = typeOf(v.Const)
 	if old != v {

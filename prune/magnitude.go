@@ -37,7 +37,7 @@ type narrowKeys struct {
 	t    *ir.Tensor
 	f    *pass.Floats // of t
 	x    []float32
-	kept []uint32
+	keys []uint32
 }
 
 func (k *narrowKeys) load(r io.ReaderAt, t *ir.Tensor, first, n int64) error {
@@ -53,13 +53,13 @@ func (k *narrowKeys) finite() bool {
 }
 
 func (k *narrowKeys) filter(lo, hi uint64) (below, within int) {
-	below, k.kept = kernel.FilterRange(slices.Grow(k.kept[:0], len(k.x)), k.x, uint32(lo), uint32(hi))
-	return below, len(k.kept)
+	below, k.keys = kernel.FilterRange(slices.Grow(k.keys[:0], len(k.x)), k.x, uint32(lo), uint32(hi))
+	return below, len(k.keys)
 }
 
 func (k *narrowKeys) tally(counts []uint32, lo uint64, shift uint) {
 	low := uint32(lo)
-	for _, b := range k.kept {
+	for _, b := range k.keys {
 		counts[(b-low)>>shift]++
 	}
 }
@@ -71,7 +71,7 @@ func (k *narrowKeys) nth(key uint64, n int64) int64 {
 type wideKeys struct {
 	x    []float64
 	half []float32
-	kept []uint64
+	keys []uint64
 }
 
 func (k *wideKeys) load(r io.ReaderAt, t *ir.Tensor, first, n int64) error {
@@ -94,20 +94,20 @@ func (k *wideKeys) finite() bool {
 }
 
 func (k *wideKeys) filter(lo, hi uint64) (below, within int) {
-	k.kept = k.kept[:0]
+	k.keys = k.keys[:0]
 	for _, v := range k.x {
 		b := wideKey(v)
 		if b < lo {
 			below++
 		} else if b <= hi {
-			k.kept = append(k.kept, b)
+			k.keys = append(k.keys, b)
 		}
 	}
-	return below, len(k.kept)
+	return below, len(k.keys)
 }
 
 func (k *wideKeys) tally(counts []uint32, lo uint64, shift uint) {
-	for _, b := range k.kept {
+	for _, b := range k.keys {
 		counts[(b-lo)>>shift]++
 	}
 }

@@ -37,9 +37,9 @@ func zeroBelow(b []byte, dt ir.DType, limit uint64) {
 	}
 }
 
-// own converts a threshold key, see keys, into bits of type dt: elements below the key are those below the smallest
-// magnitude of dt that is not below it.
-func own(key uint64, ties int64, dt ir.DType, wide bool) mask {
+// maskFromKey converts a threshold key, see keys, into bits of type dt: elements below the key are those below the
+// smallest magnitude of dt that is not below it.
+func maskFromKey(key uint64, ties int64, dt ir.DType, wide bool) mask {
 	lo, hi := uint64(0), infinity(dt)
 	for lo < hi {
 		mid := lo + (hi-lo)/2

@@ -58,8 +58,8 @@ func gram(x []float64, n, k int64, workers int) []float64 {
 	return g
 }
 
-// turned is the transpose of x, n × m.
-func turned(x []float64, n, m int64) []float64 {
+// transpose is the transpose of x, n × m.
+func transpose(x []float64, n, m int64) []float64 {
 	z := make([]float64, len(x))
 	for i := range n {
 		for j := range m {
@@ -140,8 +140,8 @@ func halves(dst []uint16, x []float32, dt ir.DType) []uint16 {
 	return dst
 }
 
-// decoded are the elements of b of type dt in float32, false for float64.
-func decoded(b []byte, dt ir.DType) ([]float32, bool) {
+// decodeFloats are the elements of b of type dt in float32, false for float64.
+func decodeFloats(b []byte, dt ir.DType) ([]float32, bool) {
 	x := make([]float32, int64(len(b))*8/dt.Bits())
 	switch dt {
 	case ir.Float:
@@ -156,8 +156,8 @@ func decoded(b []byte, dt ir.DType) ([]float32, bool) {
 	return x, true
 }
 
-// encoded are the bytes of x as elements of type dt, rounded to nearest.
-func encoded(x []float32, dt ir.DType) []byte {
+// encodeFloats are the bytes of x as elements of type dt, rounded to nearest.
+func encodeFloats(x []float32, dt ir.DType) []byte {
 	if dt == ir.Float {
 		return kernel.Bytes(x)
 	}

@@ -72,7 +72,7 @@ func (o NM) Run(ctx context.Context, s *pass.Step) error {
 
 // axis is the axis of w along which p is applied, or the reason why there is none.
 func (p *Pattern) axis(w *weight) (span, pass.Reason) {
-	axis, reason := common(w, func(l layout) span { return l.along(reduce) })
+	axis, reason := common(w, func(l layout) span { return l.axisOf(reduce) })
 	if reason.None() && axis.n <= int64(p.N) {
 		reason = pass.Reason{Code: pass.Shape,
 			Detail: fmt.Sprintf("reduction axis of %d elements, all kept by %s", axis.n, p)}
@@ -90,7 +90,7 @@ func (o NM) prune(ctx context.Context, step *pass.Step, w *weight) error {
 		return err
 	}
 	s := &slabs{Pattern: o.Pattern, axis: axis, t: w.before}
-	w.swap(step, s.note(), s.recipe())
+	w.swap(step, s.passNote(), s.recipe())
 	return nil
 }
 
@@ -102,7 +102,7 @@ type slabs struct {
 	t    *ir.Tensor
 }
 
-func (s *slabs) note() pass.Reason {
+func (s *slabs) passNote() pass.Reason {
 	groups := (s.axis.n + int64(s.M) - 1) / int64(s.M)
 	last := s.axis.n - (groups-1)*int64(s.M)
 	pruned := s.axis.n - (groups-1)*int64(s.N) - min(last, int64(s.N))

@@ -26,7 +26,7 @@ func (l *layer) filterShape() []int64 {
 }
 
 // observePatches adds the patches of a, images, to the moments of each group (im2col).
-func (l *layer) observePatches(a *ir.Array, ms []moments) bool {
+func (l *layer) observePatches(a *ir.Array, ms []inputStatistics) bool {
 	x, ok := hessian.Floats(a)
 	g, err := conv.GeometryOf(op.NewNode(l.node.Op, 0, l.node.Attrs, nil), a.Shape, l.filterShape())
 	if !ok || err != nil {

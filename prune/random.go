@@ -53,7 +53,7 @@ func (o Random) Run(ctx context.Context, s *pass.Step) error {
 
 func (o Random) prune(ctx context.Context, s *pass.Step, w *weight) error {
 	n := w.before.Elems()
-	k := o.fraction().of(w.v, w.consumers, n)
+	k := o.fraction().count(w.v, w.consumers, n)
 	if k == 0 {
 		w.skip(s, roundsToZero)
 		return nil

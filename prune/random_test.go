@@ -35,7 +35,7 @@ func TestRandomPrunesExactlyTheFraction(t *testing.T) {
 		dt := rapid.SampledFrom(floatTypes).Draw(r, "type")
 		n := rapid.OneOf(rapid.IntRange(1, 50), rapid.IntRange(1, 5000)).Draw(r, "n")
 		a := drawAmount(r)
-		want := rounded(a, int64(n))
+		want := prunedCount(a, int64(n))
 		if got := zeros(draw(t, "w", dt, n, 2, "amount", text(a))); got != want {
 			r.Errorf("%v of %d: got %d, want %d", a, n, got, want)
 		}

@@ -20,9 +20,9 @@ func repetitions(nodes []*ir.Node) []repetition {
 		if !f.repeats(t) || slices.ContainsFunc(t, func(n *ir.Node) bool { return found[n] }) {
 			continue
 		}
-		list := slices.Concat(f.repeated(f.segments(t, true)), f.repeated(f.segments(t, false)))
+		list := slices.Concat(f.repetitions(f.segments(t, true)), f.repetitions(f.segments(t, false)))
 		for _, r := range list {
-			r.mark(found)
+			r.addNodes(found)
 		}
 		all = append(all, list...)
 	}
@@ -66,14 +66,14 @@ func disjoint(all []repetition) []repetition {
 	for _, r := range all {
 		if !r.overlaps(used) {
 			list = append(list, r)
-			r.mark(used)
+			r.addNodes(used)
 		}
 	}
 	return list
 }
 
-// mark adds the nodes of r to a set.
-func (r repetition) mark(set map[*ir.Node]bool) {
+// addNodes adds the nodes of r to a set.
+func (r repetition) addNodes(set map[*ir.Node]bool) {
 	for _, layer := range r {
 		for _, n := range layer.nodes {
 			set[n] = true
@@ -98,9 +98,9 @@ func (r repetition) overlaps(used map[*ir.Node]bool) bool {
 // maxPeriod is the largest number of segments in a layer.
 const maxPeriod = 256
 
-// repeated finds layers of one kind among successive segments: a layer is as many segments as it takes until the kinds
-// repeat.
-func (f *flow) repeated(segments []segment) []repetition {
+// repetitions finds layers of one kind among successive segments: a layer is as many segments as it takes until the
+// kinds repeat.
+func (f *flow) repetitions(segments []segment) []repetition {
 	var out []repetition
 	attends := make([]bool, len(segments))
 	for i, s := range segments {
@@ -115,12 +115,12 @@ func (f *flow) repeated(segments []segment) []repetition {
 				from++
 				continue
 			}
-			at, ok := start(segments, attends, counts, from, period)
+			at, ok := layerStart(segments, attends, counts, from, period)
 			if !ok || weighty[at] == weighty[at+period] {
 				from++
 				continue
 			}
-			if r := layers(segments[at:], period, counts[at]); r.numbered() {
+			if r := layers(segments[at:], period, counts[at]); r.hasNumbers() {
 				out = append(out, r)
 			}
 			from = at + counts[at]*period
@@ -146,10 +146,10 @@ func (f *flow) counts(segments []segment, period int) []int {
 	return list
 }
 
-// start is where layers begin, from on, ok is false where none does. A layer with attention begins with it, after a
-// feed-forward network. Other layers begin with the segment before which most branches begin, as those of the residual,
-// of those that are repeated as often.
-func start(segments []segment, attends []bool, counts []int, from, period int) (at int, ok bool) {
+// layerStart is where layers begin, from on, ok is false where none does. A layer with attention begins with it,
+// after a feed-forward network. Other layers begin with the segment before which most branches begin, as those of
+// the residual, of those that are repeated as often.
+func layerStart(segments []segment, attends []bool, counts []int, from, period int) (at int, ok bool) {
 	attends = attends[from : from+period]
 	whole := !slices.Contains(attends, true) || !slices.Contains(attends, false)
 	for at = from; at < from+period && counts[at] > 1; at++ {

@@ -28,12 +28,12 @@ type partition struct {
 	*flow
 	trunk trunk
 	// of nodes that descend from the trunk: position of the last node of the trunk that they descend from, or are
-	depth    map[*ir.Node]int
-	entry    *ir.Node          // before the first node of the trunk, which reads no other; nil if there is none
-	bypassed bool              // other nodes that read the entry bypass those of the trunk
-	bounds   []int             // positions of the nodes between segments, -1 for the entry
-	of       map[*ir.Node]int  // the segment of a node
-	readBy   map[*ir.Value]int // the segment that alone reads a graph input
+	depth     map[*ir.Node]int
+	entry     *ir.Node          // before the first node of the trunk, which reads no other; nil if there is none
+	bypassed  bool              // other nodes that read the entry bypass those of the trunk
+	bounds    []int             // positions of the nodes between segments, -1 for the entry
+	segmentOf map[*ir.Node]int  // the segment of a node
+	readBy    map[*ir.Value]int // the segment that alone reads a graph input
 }
 
 // elsewhere is the segment of what several segments read, or none.
@@ -43,7 +43,7 @@ const elsewhere = -1
 // residual bypasses the nodes of t then, or inside of it, such as keys whose number is that of past positions: bypassed
 // is the first.
 func (f *flow) segments(t trunk, bypassed bool) []segment {
-	p := &partition{flow: f, trunk: t, entry: f.entry(t), bypassed: bypassed, of: map[*ir.Node]int{},
+	p := &partition{flow: f, trunk: t, entry: f.entry(t), bypassed: bypassed, segmentOf: map[*ir.Node]int{},
 		readBy: map[*ir.Value]int{}}
 	p.descend()
 	p.cut()
@@ -52,7 +52,7 @@ func (f *flow) segments(t trunk, bypassed bool) []segment {
 	}
 	p.assign()
 	p.assignResults()
-	return p.described()
+	return p.segmentsWithNodes()
 }
 
 // entry is the node whose result the first node of t reads, and no other.
@@ -148,11 +148,11 @@ func (p *partition) node(position int) *ir.Node {
 func (p *partition) assign() {
 	for _, n := range slices.Backward(p.nodes) {
 		if _, ok := p.depth[n]; ok {
-			p.of[n] = p.at(p.position(n))
+			p.segmentOf[n] = p.segmentAt(p.position(n))
 		}
-		s, ok := p.of[n]
+		s, ok := p.segmentOf[n]
 		if !ok || s == elsewhere {
-			p.of[n] = elsewhere
+			p.segmentOf[n] = elsewhere
 			continue
 		}
 		for _, v := range p.outer(n) {
@@ -161,14 +161,14 @@ func (p *partition) assign() {
 			} else if m == p.entry && n == p.trunk[0] {
 				continue
 			} else if _, ok := p.depth[m]; !ok {
-				claim(p.of, m, s)
+				claim(p.segmentOf, m, s)
 			}
 		}
 	}
 }
 
-// at is the segment after the given position of the trunk.
-func (p *partition) at(position int) int {
+// segmentAt is the segment after the given position of the trunk.
+func (p *partition) segmentAt(position int) int {
 	i, found := slices.BinarySearch(p.bounds, position)
 	if !found {
 		i--
@@ -202,24 +202,24 @@ func (p *partition) assignResults() {
 		}
 		read := map[int]bool{}
 		for _, v := range p.outer(n) {
-			if s, ok := p.of[v.Producer()]; ok && s != elsewhere {
+			if s, ok := p.segmentOf[v.Producer()]; ok && s != elsewhere {
 				read[s] = true
 			}
 		}
 		for s := range read {
 			if len(read) == 1 {
-				p.of[n] = s
+				p.segmentOf[n] = s
 			}
 		}
 	}
 }
 
-// described are the segments with their nodes.
-func (p *partition) described() []segment {
+// segmentsWithNodes are the segments with their nodes.
+func (p *partition) segmentsWithNodes() []segment {
 	list := make([]segment, len(p.bounds)-1)
 	members := make([][]*ir.Node, len(list))
 	for _, n := range p.nodes {
-		if s := p.of[n]; s != elsewhere {
+		if s := p.segmentOf[n]; s != elsewhere {
 			members[s] = append(members[s], n)
 		}
 	}
@@ -229,8 +229,8 @@ func (p *partition) described() []segment {
 		d := &description{
 			segment: &list[i],
 			flow:    p.flow,
-			inside:  func(n *ir.Node) bool { return p.of[n] == i },
-			own:     func(v *ir.Value) bool { s, ok := p.readBy[v]; return ok && s == i },
+			inside:  func(n *ir.Node) bool { return p.segmentOf[n] == i },
+			isOwn:   func(v *ir.Value) bool { s, ok := p.readBy[v]; return ok && s == i },
 			numbers: map[*ir.Node]int{},
 		}
 		d.write(members[i])

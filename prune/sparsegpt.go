@@ -70,13 +70,13 @@ func (o SparseGPT) damp() float64 {
 // Run implements pass.Options.
 func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 	amounts := o.sparsity()
-	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential,
-		data: calibrate.NewData(o.Calibration, false), note: amounts.note, fits: true}
+	s := &samplePass{step: step, sparsity: amounts, sequential: !o.NoSequential,
+		data: calibrate.NewData(o.Calibration, false), note: amounts.pruneNote, fits: true}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byBlock, o.comparisons, func() { step.Ledger.Repeat(o) }
-	s.moments = func(k int) moments { return hessian.New(s.pool, k) }
-	var factored []moments // whose factors are those of the layers with the same inputs
+	s.moments = func(k int) inputStatistics { return hessian.New(s.pool, k) }
+	var factored []inputStatistics // whose factors are those of the layers with the same inputs
 	var factors []*hessian.Factor
-	s.prune = func(l *layer, x []float32, ms []moments) error {
+	s.prune = func(l *layer, x []float32, ms []inputStatistics) error {
 		if len(factored) == 0 || factored[0] != ms[0] {
 			factored, factors = nil, nil
 			for _, m := range ms {
@@ -95,7 +95,7 @@ func (o SparseGPT) Run(ctx context.Context, step *pass.Step) error {
 		}
 		return nil
 	}
-	return s.run(ctx, amounts.weights(step))
+	return s.pruneLayers(ctx, amounts.weights(step))
 }
 
 // comparisons are those that differ.
@@ -127,7 +127,7 @@ func (o *SparseGPT) mask(l *layer, x []float32, factors []*hessian.Factor) []boo
 const blockInputs = 128
 
 // solve prunes one group of x, the elements of l, those of mask if there is one.
-func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessian.Factor, mask []bool) {
+func (o *SparseGPT) solve(s *samplePass, l *layer, x []float32, group int, f *hessian.Factor, mask []bool) {
 	w := make([]float32, l.k*l.n)
 	l.copy(x, w, group, func(x, w *float32) { *w = *x })
 	tiles := make([]*tile, (l.n+hessian.Wide-1)/hessian.Wide)
@@ -144,7 +144,8 @@ func (o *SparseGPT) solve(s *sampled, l *layer, x []float32, group int, f *hessi
 		if mask == nil && o.Pattern.M == 0 {
 			amount := l.amount
 			// Differences of rounded sums: all blocks together lose exactly the amount of the weight.
-			block := smallest(scores, rounded(amount, first+int64(to*l.n))-rounded(amount, first+int64(from*l.n)))
+			n := prunedCount(amount, first+int64(to*l.n)) - prunedCount(amount, first+int64(from*l.n))
+			block := smallest(scores, n)
 			pruned = func(i, j int) bool { return block[(i-from)*l.n+j] }
 		}
 		s.pool.For(len(tiles), func(i int) { tiles[i].solve(from, to, pruned) })
@@ -220,7 +221,7 @@ func (t *tile) solve(from, to int, pruned func(input, output int) bool) {
 		}
 		for r := i; r < end; r++ {
 			t.FeedBackRow(t.row(r, to), t.K-1-r, t.K-i)
-			t.place(r, t.row(r, to), func(j int) bool {
+			t.replaceInput(r, t.row(r, to), func(j int) bool {
 				if chosen != nil {
 					return chosen[j][r-i]
 				}
@@ -247,12 +248,12 @@ func (t *tile) choose(from, end, to int) [][]bool {
 	return chosen
 }
 
-// place replaces input r.
-func (t *tile) place(r int, u []float32, pruned func(j int) bool) {
+// replaceInput replaces input r.
+func (t *tile) replaceInput(r int, u []float32, pruned func(j int) bool) {
 	w, errors := t.Row(t.K-1-r), t.Errors[(t.K-1-r)*hessian.Wide:]
 	stored := append([]float32(nil), u[:t.Cols]...)
 	// Before the error is taken, so that the following inputs compensate rounding, too.
-	round(stored, t.layer.before.DType)
+	roundElements(stored, t.layer.before.DType)
 	for j, v := range w {
 		q := float32(0)
 		if !pruned(j) {
@@ -262,8 +263,8 @@ func (t *tile) place(r int, u []float32, pruned func(j int) bool) {
 	}
 }
 
-// round rounds x to elements of type dt.
-func round(x []float32, dt ir.DType) {
+// roundElements rounds x to elements of type dt.
+func roundElements(x []float32, dt ir.DType) {
 	switch dt {
 	case ir.Float16:
 		half := make([]uint16, len(x))

@@ -70,8 +70,8 @@ func TestSparseGPTIsTheAlgorithmWithTheInverse(t *testing.T) {
 		}
 		l := &layer{weight: &weight{before: &ir.Tensor{Spec: ir.Spec{DType: ir.Float}}}, groups: 1, k: k, n: 1, channels: k,
 			out: 1, channel: 1, tap: 1, amount: 0.5}
-		new(SparseGPT).solve(&sampled{pool: pool}, l, w, 0, f, nil)
-		for i, want := range pruneByInverse(wide, h, int(rounded(0.5, int64(k)))) {
+		new(SparseGPT).solve(&samplePass{pool: pool}, l, w, 0, f, nil)
+		for i, want := range pruneByInverse(wide, h, int(prunedCount(0.5, int64(k)))) {
 			if math.Abs(float64(w[i])-want) > 1e-3 || (w[i] == 0) != (want == 0) {
 				t.Errorf("%d inputs: element %d is %g, want %g", k, i, w[i], want)
 			}

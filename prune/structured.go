@@ -8,14 +8,14 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// chosen are the parts of a weight, channels or blocks, that are pruned whole.
-type chosen struct {
+// wholeParts are the parts of a weight, channels or blocks, that are pruned whole.
+type wholeParts struct {
 	pruned  []bool
 	count   int64
 	trouble pass.Reason // why none is pruned
 }
 
-func (c *chosen) reason() pass.Reason { return c.trouble }
+func (c *wholeParts) reason() pass.Reason { return c.trouble }
 
 // parts are the parts of a weight and those that are chosen.
 type parts interface {

@@ -68,7 +68,7 @@ func (f *factorization) spectrum(in io.ReaderAt, out []io.Writer, most int64, wo
 		return err
 	}
 	if f.rows > f.cols {
-		x = turned(x, f.rows, f.cols)
+		x = transpose(x, f.rows, f.cols)
 	}
 	side, length := min(f.rows, f.cols), max(f.rows, f.cols)
 	values, vectors, err := eigen.Symmetric(gram(x, side, length, workers), int(side), int(most), workers)
@@ -95,7 +95,7 @@ func (f *factorization) matrix(in io.ReaderAt) ([]float64, error) {
 		return nil, &pass.Unfit{Tensor: f.w.v.Name, Reason: notFinite}
 	}
 	if f.transposed {
-		x = turned(x, f.cols, f.rows)
+		x = transpose(x, f.cols, f.rows)
 	}
 	return x, nil
 }
@@ -136,9 +136,9 @@ func (s *decomposition) factors(f *factorization, r int64) (a, b *ir.Tensor) {
 // factor; the other one is what x is along them.
 func (f *factorization) multiply(x, vectors []float64, r int64) (a, b []float64) {
 	if f.rows <= f.cols {
-		return turned(vectors, r, f.rows), times(vectors, x, r, f.rows, f.cols)
+		return transpose(vectors, r, f.rows), times(vectors, x, r, f.rows, f.cols)
 	}
-	v := turned(vectors, r, f.cols)
+	v := transpose(vectors, r, f.cols)
 	return times(x, v, f.rows, f.cols, r), vectors
 }
 
@@ -158,9 +158,9 @@ func (f *factorization) shapeB(r int64) []int64 {
 	return []int64{r, f.cols}
 }
 
-// bound is what the factors of rank r must hold: the square of the error is that of the other singular values (Eckart
-// and Young), as far as the factors and their product are rounded.
-func (s *decomposition) bound(f *factorization, name string, r int64) *pass.Bound {
+// errorBound is what the factors of rank r must hold: the square of the error is that of the other singular values
+// (Eckart and Young), as far as the factors and their product are rounded.
+func (s *decomposition) errorBound(f *factorization, name string, r int64) *pass.Bound {
 	rounding := 0x1p-14
 	switch f.w.before.DType {
 	case ir.Float16:
@@ -211,7 +211,7 @@ func (f *factorization) product(name string, a, b *ir.Tensor) *ir.Tensor {
 			}
 			z := times(x, y, f.rows, r, f.cols)
 			if f.transposed {
-				z = turned(z, f.rows, f.cols)
+				z = transpose(z, f.rows, f.cols)
 			}
 			return writeFloats(out[0], z, f.w.before.DType)
 		},

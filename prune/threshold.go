@@ -201,7 +201,7 @@ func (p *ranking) masks(t threshold) []mask {
 	cs := make([]mask, len(p.tensors))
 	for i, x := range p.tensors {
 		ties := min(max(t.end-p.starts[i], 0), x.Elems())
-		cs[i] = own(t.key, ties, x.DType, p.wide)
+		cs[i] = maskFromKey(t.key, ties, x.DType, p.wide)
 	}
 	return cs
 }

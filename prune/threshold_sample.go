@@ -25,12 +25,12 @@ func (p *ranking) sampledBracket(ctx context.Context, k int64) (bracket, error) 
 	if p.total() < guessFrom || !p.cheap() {
 		return p.all(), nil
 	}
-	return p.around(ctx, k)
+	return p.bracketOf(ctx, k)
 }
 
-// around is a bracket that most likely holds the element of rank k: the samples around the
+// bracketOf is a bracket that most likely holds the element of rank k: the samples around the
 // same quantile of a sample. The ranking must have as many elements as the sample.
-func (p *ranking) around(ctx context.Context, k int64) (bracket, error) {
+func (p *ranking) bracketOf(ctx context.Context, k int64) (bracket, error) {
 	b := p.all()
 	s, err := p.sample(ctx)
 	if err != nil {

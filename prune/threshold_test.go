@@ -71,8 +71,8 @@ func TestThresholdOfManyElements(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				k := max(rounded(fraction, int64(len(x))), 1)
-				b, err := p.around(t.Context(), k)
+				k := max(prunedCount(fraction, int64(len(x))), 1)
+				b, err := p.bracketOf(t.Context(), k)
 				if err != nil {
 					t.Fatal(err)
 				}

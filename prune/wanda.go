@@ -54,11 +54,11 @@ func (o Wanda) sparsity() *sparsity { return sparsityOf(o) }
 // Run implements pass.Options.
 func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 	amounts := o.sparsity()
-	s := &sampled{step: step, sparsity: amounts, sequential: !o.NoSequential,
-		data: calibrate.NewData(o.Calibration, false), note: amounts.note}
+	s := &samplePass{step: step, sparsity: amounts, sequential: !o.NoSequential,
+		data: calibrate.NewData(o.Calibration, false), note: amounts.pruneNote}
 	s.compare, s.paper, s.candidates, s.repeat = &o.Compare, byRow, o.comparisons, func() { step.Ledger.Repeat(o) }
-	s.moments = func(k int) moments { return &inputNorms{squares: make([]float64, k)} }
-	s.prune = func(l *layer, x []float32, ms []moments) error {
+	s.moments = func(k int) inputStatistics { return &inputNorms{squares: make([]float64, k)} }
+	s.prune = func(l *layer, x []float32, ms []inputStatistics) error {
 		scores := make([]float64, l.groups*l.n*l.k)
 		s.pool.For(l.groups*l.n, func(row int) {
 			m := ms[row/l.n].(*inputNorms)
@@ -77,7 +77,7 @@ func (o Wanda) Run(ctx context.Context, step *pass.Step) error {
 		})
 		return nil
 	}
-	return s.run(ctx, amounts.weights(step))
+	return s.pruneLayers(ctx, amounts.weights(step))
 }
 
 // comparisons are those that differ for layers, first that of magnitude pruning: norms of inputs have to be of use.
@@ -112,7 +112,7 @@ func (o *sparsity) eachPart(l *layer, whole bool, do func(from, to, n int)) {
 		}
 		for from := 0; from < all; from += part {
 			// Differences of rounded sums add up to the rounded amount of all parts.
-			do(from, from+part, int(rounded(amount, int64(from+part))-rounded(amount, int64(from))))
+			do(from, from+part, int(prunedCount(amount, int64(from+part))-prunedCount(amount, int64(from))))
 		}
 		return
 	}
@@ -182,7 +182,7 @@ func (o *sparsity) check() error {
 func (o *sparsity) weights(s *pass.Step) (ws []*weight) {
 	for _, w := range weights(s, false) {
 		reason := pass.Reason{}
-		if o.Pattern.M == 0 && o.fraction().of(w.v, w.consumers, w.before.Elems()) == 0 {
+		if o.Pattern.M == 0 && o.fraction().count(w.v, w.consumers, w.before.Elems()) == 0 {
 			reason = roundsToZero
 		} else if o.Pattern.M > 0 {
 			_, reason = o.Pattern.axis(w)
@@ -196,8 +196,8 @@ func (o *sparsity) weights(s *pass.Step) (ws []*weight) {
 	return ws
 }
 
-// note is the reason of a weight that is pruned.
-func (o *sparsity) note(l *layer) pass.Reason {
+// pruneNote is the reason of a weight that is pruned.
+func (o *sparsity) pruneNote(l *layer) pass.Reason {
 	k, along := int64(0), ""
 	o.eachPart(l, true, func(_, _, n int) { k += int64(n) })
 	if o.Pattern.M > 0 {

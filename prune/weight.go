@@ -38,7 +38,7 @@ func weightsAnd(s *pass.Step, embeddings bool, more []*weight) []*weight {
 	for _, w := range more {
 		found[w.v] = w
 	}
-	for _, w := range pass.UsedWeights(s.Model, supported) {
+	for _, w := range pass.UsedWeights(s.Model, isPrunable) {
 		found[w.Value] = newWeight(w)
 	}
 	var selected []*weight
@@ -47,7 +47,7 @@ func weightsAnd(s *pass.Step, embeddings bool, more []*weight) []*weight {
 		if w == nil {
 			continue
 		}
-		if reason := w.excluded(s, embeddings); !reason.None() {
+		if reason := w.exclusion(s, embeddings); !reason.None() {
 			s.Ledger.Skip(v, w.consumers, reason)
 			continue
 		}
@@ -67,9 +67,9 @@ func Weights(s *pass.Step, embeddings bool) []*ir.Value {
 	return vs
 }
 
-// supported are the uses whose weights are pruned: those by ONNX's own operators. Biases, and gains and shifts of
+// isPrunable are the uses whose weights are pruned: those by ONNX's own operators. Biases, and gains and shifts of
 // normalizations, are few and stay; a vector that Gather reads is no embedding.
-func supported(u pass.Consumer) bool {
+func isPrunable(u pass.Consumer) bool {
 	return ir.DefaultDomain(u.Node.Op.Domain) && (u.Input.Role != operator.Table || len(u.Operand.Shape) > 1)
 }
 
@@ -89,8 +89,8 @@ func newWeight(used *pass.Weight) *weight {
 	return w
 }
 
-// excluded is the reason why w is not pruned.
-func (w *weight) excluded(s *pass.Step, embeddings bool) pass.Reason {
+// exclusion is the reason why w is not pruned.
+func (w *weight) exclusion(s *pass.Step, embeddings bool) pass.Reason {
 	if s.Select.Excludes(w.v, w.consumers) {
 		return pass.Reason{Code: pass.NotSelected}
 	}
@@ -149,7 +149,7 @@ func (w *weight) replace(s *pass.Step, note pass.Reason, view func(in io.ReaderA
 // swap is replace for any recipe of one input and one output, which replaces elements by 0.
 func (w *weight) swap(s *pass.Step, note pass.Reason, r *ir.Recipe) {
 	r.Name, r.In, r.Out = s.Method, []*ir.Tensor{w.before}, []ir.Spec{w.before.Spec}
-	w.put(s, note, r.Derive()[0], &pass.Bound{
+	w.replaceWith(s, note, r.Derive()[0], &pass.Bound{
 		Of: w.before, Tensors: func(parts []*ir.Tensor) []*ir.Tensor {
 			return parts[:1]
 		}, New: pass.EachElement(func(x, y float32) bool { return y == x || y == 0 }),
@@ -158,10 +158,10 @@ func (w *weight) swap(s *pass.Step, note pass.Reason, r *ir.Recipe) {
 
 // set makes after the weight and adds the row.
 func (w *weight) set(s *pass.Step, note pass.Reason, after *ir.Tensor) {
-	w.put(s, note, after, pass.ExactBound(after, pass.Itself))
+	w.replaceWith(s, note, after, pass.ExactBound(after, pass.Itself))
 }
 
-func (w *weight) put(s *pass.Step, note pass.Reason, after *ir.Tensor, bound *pass.Bound) {
+func (w *weight) replaceWith(s *pass.Step, note pass.Reason, after *ir.Tensor, bound *pass.Bound) {
 	w.v.SetConst(after)
 	s.Ledger.Changed(w.v, w.before, w.consumers, pass.Row{
 		Form:    pass.InPlace,

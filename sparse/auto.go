@@ -20,5 +20,5 @@ func (Auto) Method() *pass.Method { return autoMethod }
 
 // Run implements pass.Options.
 func (o Auto) Run(ctx context.Context, s *pass.Step) error {
-	return (&sparsifier{forms: []sizer{newDelta, newBitmask, newCSR, newBSR, newCOO}, block: o.Block}).run(ctx, s)
+	return (&sparsifier{forms: []sizer{newDelta, newBitmask, newCSR, newBSR, newCOO}, block: o.Block}).sparsify(ctx, s)
 }

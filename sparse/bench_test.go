@@ -35,7 +35,7 @@ func BenchmarkForms(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, l := range layouts(m) {
-		parts := stored(l, w)
+		parts := payloads(l, w)
 		dense := restore(l, "w")(kept(b, e, parts)).Source.(ir.Output).Of
 		for name, r := range map[string]*ir.Recipe{"encode": parts[0].Source.(ir.Output).Of, "decode": dense} {
 			b.Run(l.label()+"/"+l.parts()[1].DType.String()+"/"+name, func(b *testing.B) {

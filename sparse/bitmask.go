@@ -24,14 +24,14 @@ func (Bitmask) Method() *pass.Method { return bitmaskMethod }
 
 // Run implements pass.Options.
 func (Bitmask) Run(ctx context.Context, s *pass.Step) error {
-	return (&sparsifier{forms: []sizer{newBitmask}}).run(ctx, s)
+	return (&sparsifier{forms: []sizer{newBitmask}}).sparsify(ctx, s)
 }
 
 // A bitmask's payload starts with the element that is not stored: positions without a
 // value gather that one, so that no type needs a Where.
 type bitmask struct{ tensor }
 
-func newBitmask(m measured, _ int64) (layout, string) { return bitmask{m.tensor}, "" }
+func newBitmask(m statistics, _ int64) (layout, string) { return bitmask{m.tensor}, "" }
 
 func (bitmask) form() pass.Form { return pass.Bitmask }
 func (bitmask) sums() bool      { return true }
@@ -74,7 +74,7 @@ func (l bitmask) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) er
 }
 
 func findBitmask(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
-	picked, shape := f.reshaped(v)
+	picked, shape := f.reshapeInput(v)
 	payload := f.constant(input(picked, "Gather", 0))
 	flags := input(input(picked, "Gather", 1), "Mul", 1)
 	packed := f.constant(input(packedOf(flags), "Cast", 0))
@@ -83,7 +83,7 @@ func findBitmask(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Ten
 	}
 	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}, nnz: payload.Elems() - 1}
 	var ok bool
-	if t.fill, ok = f.first(ctx, payload); !ok {
+	if t.fill, ok = f.firstFill(ctx, payload); !ok {
 		return nil, nil
 	}
 	return bitmask{t}, []*ir.Tensor{payload, packed}

@@ -28,7 +28,7 @@ func (BSR) Method() *pass.Method { return bsrMethod }
 
 // Run implements pass.Options.
 func (o BSR) Run(ctx context.Context, s *pass.Step) error {
-	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).run(ctx, s)
+	return (&sparsifier{forms: []sizer{newBSR}, block: o.Block}).sparsify(ctx, s)
 }
 
 // Block is the rows and columns of a block.
@@ -41,7 +41,7 @@ type bsr struct {
 	blocks     int64 // stored ones
 }
 
-func newBSR(m measured, _ int64) (layout, string) { return bsrOf(m.tensor, m.block, m.blocks), "" }
+func newBSR(m statistics, _ int64) (layout, string) { return bsrOf(m.tensor, m.block, m.blocks), "" }
 
 func bsrOf(t tensor, block Block, blocks int64) bsr {
 	rows, cols := t.matrix()
@@ -82,7 +82,7 @@ func (l bsr) parts() []part {
 func (l bsr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	down, across := l.grid()
 	r, c := l.block.Rows, l.block.Cols
-	empty := b.filled(l.DType, l.element(), down*across, r, c)
+	empty := b.constantTensor(l.DType, l.element(), down*across, r, c)
 	at := b.cast(b.part(parts[1]), ir.Int64) // ScatterND takes no other
 	v := b.op("ScatterND", []*ir.Value{empty, at, b.part(parts[0])})
 	v = b.reshape(v, down, across, r, c)
@@ -187,7 +187,7 @@ func (l bsr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 			return err
 		}
 	}
-	if d.pending || d.taken < l.blocks {
+	if d.pending || d.count < l.blocks {
 		return errors.New("a block is outside of the matrix")
 	}
 	return nil
@@ -201,13 +201,13 @@ type blockDecoder struct {
 	buf   []byte
 
 	at      []int64 // indices of the blocks in this row of blocks
-	taken   int64   // blocks in it and before
+	count   int64   // blocks in it and before
 	next    int64   // an index that was read ahead
 	pending bool
 }
 
 func (d *blockDecoder) rowOfBlocks(y int64, out io.Writer) error {
-	if err := d.take(y); err != nil {
+	if err := d.readRow(y); err != nil {
 		return err
 	}
 	oneStripe := d.stripe() == d.width()
@@ -215,7 +215,7 @@ func (d *blockDecoder) rowOfBlocks(y int64, out io.Writer) error {
 		for x := int64(0); x < d.cols; x += d.stripe() {
 			row := min(d.stripe(), d.width()-x) * d.size()
 			if !oneStripe || r == 0 {
-				if err := d.place(y, x, row); err != nil {
+				if err := d.writeStripe(y, x, row); err != nil {
 					return err
 				}
 			}
@@ -227,8 +227,8 @@ func (d *blockDecoder) rowOfBlocks(y int64, out io.Writer) error {
 	return nil
 }
 
-// take reads the indices of the blocks in row y of blocks.
-func (d *blockDecoder) take(y int64) error {
+// readRow reads the indices of the blocks in row y of blocks.
+func (d *blockDecoder) readRow(y int64) error {
 	_, across := d.grid()
 	d.at = d.at[:0]
 	for {
@@ -237,7 +237,7 @@ func (d *blockDecoder) take(y int64) error {
 			if err != nil || !ok {
 				return err
 			}
-			if index <= d.next && d.taken > 0 {
+			if index <= d.next && d.count > 0 {
 				return errors.New("block indices do not ascend")
 			}
 			d.next, d.pending = index, true
@@ -247,13 +247,13 @@ func (d *blockDecoder) take(y int64) error {
 			return nil
 		}
 		d.at = append(d.at, d.next)
-		d.taken++
+		d.count++
 		d.pending = false
 	}
 }
 
-// place fills buf with the stripe from column x on, of row bytes a row.
-func (d *blockDecoder) place(y, x, row int64) error {
+// writeStripe fills buf with the stripe from column x on, of row bytes a row.
+func (d *blockDecoder) writeStripe(y, x, row int64) error {
 	_, across := d.grid()
 	wide := d.block.Cols * d.size()
 	block := make([]byte, d.block.Rows*wide)
@@ -266,7 +266,7 @@ func (d *blockDecoder) place(y, x, row int64) error {
 		if k < 0 || k*wide >= row {
 			continue
 		}
-		nth := d.taken - int64(len(d.at)) + int64(i)
+		nth := d.count - int64(len(d.at)) + int64(i)
 		if err := ir.ReadFull(d.in[0], block, nth*int64(len(block))); err != nil {
 			return err
 		}
@@ -278,12 +278,12 @@ func (d *blockDecoder) place(y, x, row int64) error {
 }
 
 func findBSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
-	turned, shape := f.reshaped(v)
+	turned, shape := f.reshapeInput(v)
 	ends, edge := input(turned, "Slice", 2).Ints()
 	if edge {
-		turned, _ = f.reshaped(input(turned, "Slice", 0))
+		turned, _ = f.reshapeInput(input(turned, "Slice", 0))
 	}
-	blocks, grid := f.reshaped(input(turned, "Transpose", 0))
+	blocks, grid := f.reshapeInput(input(turned, "Transpose", 0))
 	payload := f.constant(input(blocks, "ScatterND", 2))
 	at := f.constant(input(input(blocks, "ScatterND", 1), "Cast", 0))
 	if payload == nil || at == nil || len(payload.Shape) != 3 {
@@ -301,7 +301,7 @@ func findBSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor)
 		return nil, nil
 	}
 	var ok bool
-	if t.fill, ok = f.filled(ctx, input(blocks, "ScatterND", 0)); !ok {
+	if t.fill, ok = f.fillByte(ctx, input(blocks, "ScatterND", 0)); !ok {
 		return nil, nil
 	}
 	return bsrOf(t, b, payload.Shape[0]), []*ir.Tensor{payload, at}

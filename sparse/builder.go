@@ -57,9 +57,9 @@ func (b *builder) cumSum(v *ir.Value) *ir.Value {
 	return b.op("CumSum", []*ir.Value{v, b.int32(0)})
 }
 
-// filled is a tensor of equal elements. The element is given also where it is ConstantOfShape's default: OpenCV
+// constantTensor is a tensor of equal elements. The element is given also where it is ConstantOfShape's default: OpenCV
 // requires it, and tract takes the default for a double.
-func (b *builder) filled(dt ir.DType, elem []byte, shape ...int64) *ir.Value {
+func (b *builder) constantTensor(dt ir.DType, elem []byte, shape ...int64) *ir.Value {
 	t := &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: []int64{1}}, Source: ir.Mem(elem)}
 	return b.op("ConstantOfShape", []*ir.Value{b.int64s(shape...)}, ir.TensorAttr("value", t))
 }
@@ -91,7 +91,7 @@ func (b *builder) pick(payload, flags *ir.Value) *ir.Value {
 
 // scatter puts values at linear positions of a dense tensor.
 func (b *builder) scatter(t tensor, positions, values *ir.Value) *ir.Value {
-	dense := b.filled(t.DType, t.element(), t.Elems())
+	dense := b.constantTensor(t.DType, t.element(), t.Elems())
 	flat := b.op("ScatterElements", []*ir.Value{dense, positions, values})
 	return b.reshape(flat, t.Shape...)
 }

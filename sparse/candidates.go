@@ -12,7 +12,7 @@ import (
 // candidates are the constants that a form may be laid out for, in file order: also
 // the quantized weights of an earlier step. The others get their rows.
 func candidates(ctx context.Context, s *pass.Step) []*ir.Value {
-	own := partsOf(newFinder(s).all(ctx))
+	own := partsOf(newFinder(s).forms(ctx))
 	var vs []*ir.Value
 	for g := range s.Model.Graphs() {
 		for _, v := range g.Consts() {
@@ -31,7 +31,7 @@ func candidates(ctx context.Context, s *pass.Step) []*ir.Value {
 }
 
 // partsOf maps what forms store to the forms' names.
-func partsOf(fs []found) map[*ir.Tensor]string {
+func partsOf(fs []graphForm) map[*ir.Tensor]string {
 	own := map[*ir.Tensor]string{}
 	for _, f := range fs {
 		for _, t := range f.parts {
@@ -49,7 +49,7 @@ func unfit(s *pass.Step, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]s
 	switch {
 	case own[v.Const] != "":
 		return pass.Reason{Code: pass.StoredSparse, Detail: own[v.Const]}
-	case lifted(v):
+	case isCoordinateConstant(v):
 		return pass.Reason{Code: pass.StoredSparse, Detail: "coordinates"}
 	case len(v.Uses()) == 0:
 		return pass.Reason{Code: pass.Unused}
@@ -67,9 +67,9 @@ func unfit(s *pass.Step, v *ir.Value, consumers []*ir.Node, own map[*ir.Tensor]s
 	return pass.Reason{}
 }
 
-// lifted reports whether v is a constant that the model holds as coordinates: the
+// isCoordinateConstant reports whether v is a constant that the model holds as coordinates: the
 // reader expands it.
-func lifted(v *ir.Value) bool {
+func isCoordinateConstant(v *ir.Value) bool {
 	o, ok := v.Const.Source.(ir.Output)
 	return ok && v.Extra != nil && o.Of.Name == denseName
 }
@@ -85,8 +85,8 @@ func isOutput(v *ir.Value) bool {
 
 // measureAll measures the first of every set of equal tensors, on all workers.
 func measureAll(ctx context.Context, s *pass.Step, vs []*ir.Value, first map[*ir.Value]*ir.Value,
-	block Block) (map[*ir.Value]measured, error) {
-	ms := map[*ir.Value]measured{}
+	block Block) (map[*ir.Value]statistics, error) {
+	ms := map[*ir.Value]statistics{}
 	var mu sync.Mutex
 	err := pass.Parallel(ctx, s.Env.Workers, len(vs), func(ctx context.Context, i int) error {
 		if first[vs[i]] != vs[i] {

@@ -18,12 +18,12 @@ func (COO) Method() *pass.Method { return cooMethod }
 
 // Run implements pass.Options.
 func (COO) Run(ctx context.Context, s *pass.Step) error {
-	return (&sparsifier{forms: []sizer{newCOO}}).run(ctx, s)
+	return (&sparsifier{forms: []sizer{newCOO}}).sparsify(ctx, s)
 }
 
 type coo struct{ tensor }
 
-func newCOO(m measured, _ int64) (layout, string) { return coo{m.tensor}, "" }
+func newCOO(m statistics, _ int64) (layout, string) { return coo{m.tensor}, "" }
 
 func (coo) form() pass.Form { return pass.COO }
 func (coo) sums() bool      { return false }
@@ -57,7 +57,7 @@ func (l coo) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 }
 
 func findCOO(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
-	s := f.scattered(ctx, v)
+	s := f.scatteringOf(ctx, v)
 	if s == nil {
 		return nil, nil
 	}

@@ -24,7 +24,7 @@ func (CSR) Method() *pass.Method { return csrMethod }
 
 // Run implements pass.Options.
 func (CSR) Run(ctx context.Context, s *pass.Step) error {
-	return (&sparsifier{forms: []sizer{newCSR}}).run(ctx, s)
+	return (&sparsifier{forms: []sizer{newCSR}}).sparsify(ctx, s)
 }
 
 type csr struct {
@@ -33,7 +33,7 @@ type csr struct {
 	column     ir.DType
 }
 
-func newCSR(m measured, _ int64) (layout, string) { return csrOf(m.tensor), "" }
+func newCSR(m statistics, _ int64) (layout, string) { return csrOf(m.tensor), "" }
 
 func csrOf(t tensor) csr {
 	rows, cols := t.matrix()
@@ -59,7 +59,7 @@ func (l csr) parts() []part {
 func (l csr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	one, zero := bytesOf(ir.Int32, []int64{1}), bytesOf(ir.Int32, []int64{0})
 	marks := b.op("ScatterElements", []*ir.Value{
-		b.filled(ir.Int32, zero, l.nnz+1), b.part(parts[2]), b.filled(ir.Int32, one, l.rows),
+		b.constantTensor(ir.Int32, zero, l.nnz+1), b.part(parts[2]), b.constantTensor(ir.Int32, one, l.rows),
 	}, ir.StringAttr("reduction", "add"))
 	row := b.head(b.cumSum(marks), l.nnz)
 	start := b.op("Mul", []*ir.Value{row, b.int32(l.cols)})
@@ -110,7 +110,7 @@ func (l csr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 }
 
 func findCSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
-	s := f.scattered(ctx, v)
+	s := f.scatteringOf(ctx, v)
 	if s == nil {
 		return nil, nil
 	}

@@ -24,7 +24,7 @@ func (Delta) Method() *pass.Method { return deltaMethod }
 
 // Run implements pass.Options.
 func (Delta) Run(ctx context.Context, s *pass.Step) error {
-	return (&sparsifier{forms: []sizer{newDelta}}).run(ctx, s)
+	return (&sparsifier{forms: []sizer{newDelta}}).sparsify(ctx, s)
 }
 
 // gapWidths are the widths a gap may be stored in, in bits.
@@ -45,7 +45,7 @@ type delta struct {
 // uint4Opset is the first one that has uint4. Its payload is packed as ours is.
 const uint4Opset = 21
 
-func newDelta(m measured, version int64) (layout, string) {
+func newDelta(m statistics, version int64) (layout, string) {
 	var best delta
 	for i, w := range gapWidths {
 		d := delta{tensor: m.tensor, width: w, codes: m.nnz + m.escapes[i], escapes: m.escapes[i] > 0}
@@ -83,7 +83,7 @@ func (l delta) parts() []part {
 	if l.escapes {
 		payload++
 	}
-	if l.packed() {
+	if l.isPacked() {
 		codes = (codes + 1) / 2
 	}
 	return []part{
@@ -92,12 +92,12 @@ func (l delta) parts() []part {
 	}
 }
 
-func (l delta) packed() bool { return l.width == 4 && l.dtype == ir.Uint8 }
+func (l delta) isPacked() bool { return l.width == 4 && l.dtype == ir.Uint8 }
 
 func (l delta) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	payload, codes := b.part(parts[0]), b.part(parts[1])
 	var gaps *ir.Value
-	if l.packed() {
+	if l.isPacked() {
 		gaps = b.unpack(codes, 4, l.codes)
 	} else {
 		gaps = b.cast(codes, ir.Int32)
@@ -217,7 +217,7 @@ func (d *gapDecoder) code() (code int64, ok bool, err error) {
 }
 
 func findDelta(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor) {
-	s := f.scattered(ctx, v)
+	s := f.scatteringOf(ctx, v)
 	if s == nil {
 		return nil, nil
 	}
@@ -241,7 +241,7 @@ func findDelta(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tenso
 	}
 	switch {
 	case l.width == 4:
-		l.codes = f.sliced(gaps, 2*l.codes)
+		l.codes = f.sliceLength(gaps, 2*l.codes)
 	case slices.Contains([]ir.DType{ir.Uint4, ir.Uint8, ir.Uint16}, l.dtype):
 		l.width = l.dtype.Bits()
 	default:

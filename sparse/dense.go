@@ -25,13 +25,13 @@ func (Dense) Method() *pass.Method { return denseMethod }
 // Run implements pass.Options.
 func (Dense) Run(ctx context.Context, s *pass.Step) error {
 	f := newFinder(s)
-	fs := f.all(ctx)
+	fs := f.forms(ctx)
 	own := partsOf(fs)
 	var coordinates []*ir.Value
 	for g := range s.Model.Graphs() {
 		for _, v := range g.Consts() {
 			switch {
-			case lifted(v) && stores(v.Const.DType) && !v.Ambiguous:
+			case isCoordinateConstant(v) && stores(v.Const.DType) && !v.Ambiguous:
 				coordinates = append(coordinates, v)
 			case pass.IsWeight(v.Const) && own[v.Const] == "":
 				s.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.StoredDense})
@@ -50,7 +50,7 @@ func (Dense) Run(ctx context.Context, s *pass.Step) error {
 	return nil
 }
 
-func (x found) sizes() string {
+func (x graphForm) sizes() string {
 	return arithmetic([]size{{x.label(), cost(x.layout, x.value)}, {"dense", denseCost(x.dense(), x.value.Name)}})
 }
 

@@ -77,7 +77,7 @@ func export(ctx context.Context, e *ir.Eval, r pass.Row, set *atomicfile.Set, pa
 	if err != nil {
 		return err
 	}
-	x, err := exported(ctx, in, r)
+	x, err := exportMatrix(ctx, in, r)
 	if err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ type array struct {
 	lead  []byte // elements that encode does not write
 }
 
-// exported is r's weight, counted anew: a quantized value is a zero here if its bits are.
-func exported(ctx context.Context, in io.ReaderAt, r pass.Row) (*matrixFile, error) {
+// exportMatrix is r's weight, counted anew: a quantized value is a zero here if its bits are.
+func exportMatrix(ctx context.Context, in io.ReaderAt, r pass.Row) (*matrixFile, error) {
 	t := tensor{Spec: r.Before.Spec}
 	if r.Form == pass.BSR {
 		stored := r.After[0].Shape

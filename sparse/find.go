@@ -9,8 +9,8 @@ import (
 	"github.com/mcompress/mcompress/pass"
 )
 
-// A found is a sparse form in a graph.
-type found struct {
+// A graphForm is a sparse form in a graph.
+type graphForm struct {
 	layout
 	value *ir.Value    // the dense tensor that its nodes make
 	parts []*ir.Tensor // in the layout's order
@@ -30,9 +30,9 @@ func newFinder(s *pass.Step) *finder { return &finder{s, map[*ir.Tensor]*ir.Valu
 var finders = []func(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor){findCOO, findCSR, findBSR,
 	findBitmask, findDelta}
 
-// all finds the forms of the model in the order of their last nodes.
-func (f *finder) all(ctx context.Context) []found {
-	var fs []found
+// forms finds the forms of the model in the order of their last nodes.
+func (f *finder) forms(ctx context.Context) []graphForm {
+	var fs []graphForm
 	for n := range f.step.Model.Nodes() {
 		if len(n.Outputs) != 1 || n.Outputs[0] == nil || !n.Op.Is("Reshape") {
 			continue
@@ -46,7 +46,7 @@ func (f *finder) all(ctx context.Context) []found {
 
 // form is the one that makes v. A form that was read off is built again next to the
 // model: the two are the same, node for node, or v is something else.
-func (f *finder) form(ctx context.Context, v *ir.Value) (found, bool) {
+func (f *finder) form(ctx context.Context, v *ir.Value) (graphForm, bool) {
 	for _, find := range finders {
 		l, parts := find(ctx, f, v)
 		// Before the form is built: sizes of files of others may be anything.
@@ -54,11 +54,11 @@ func (f *finder) form(ctx context.Context, v *ir.Value) (found, bool) {
 			continue
 		}
 		b := &builder{g: ir.NewModel().Graph, values: map[*ir.Tensor]*ir.Value{}, konst: unshared}
-		if f.same(ctx, v, l.build(b, parts)) {
-			return found{l, v, parts}, true
+		if f.isSame(ctx, v, l.build(b, parts)) {
+			return graphForm{l, v, parts}, true
 		}
 	}
-	return found{}, false
+	return graphForm{}, false
 }
 
 // fits reports whether tensors are what l stores.
@@ -72,8 +72,8 @@ func fits(l layout, parts []*ir.Tensor) bool {
 	return stores(s.DType) && s.Valid() == nil && s.Elems() > 0 && s.Elems() <= maxElems
 }
 
-// same reports whether v is made as w is.
-func (f *finder) same(ctx context.Context, v, w *ir.Value) bool {
+// isSame reports whether v is made as w is.
+func (f *finder) isSame(ctx context.Context, v, w *ir.Value) bool {
 	if v == nil || v.Const != nil || w.Const != nil {
 		return v != nil && v.Const != nil && w.Const != nil && f.sameConst(ctx, v, w.Const)
 	}
@@ -85,7 +85,7 @@ func (f *finder) same(ctx context.Context, v, w *ir.Value) bool {
 		return false
 	}
 	for i, x := range m.Inputs() {
-		if !f.same(ctx, n.Inputs()[i], x) {
+		if !f.isSame(ctx, n.Inputs()[i], x) {
 			return false
 		}
 	}
@@ -138,8 +138,8 @@ func (f *finder) constant(v *ir.Value) *ir.Tensor {
 	return v.Const
 }
 
-// reshaped is what a Reshape that makes v reads, and the shape it gives.
-func (f *finder) reshaped(v *ir.Value) (*ir.Value, []int64) {
+// reshapeInput is what a Reshape that makes v reads, and the shape it gives.
+func (f *finder) reshapeInput(v *ir.Value) (*ir.Value, []int64) {
 	shape, ok := input(v, "Reshape", 1).Ints()
 	if !ok || slices.Min(append(shape, 0)) < 0 {
 		return nil, nil
@@ -153,9 +153,9 @@ type scattering struct {
 	positions, values *ir.Value
 }
 
-func (f *finder) scattered(ctx context.Context, v *ir.Value) *scattering {
-	flat, shape := f.reshaped(v)
-	fill, ok := f.filled(ctx, input(flat, "ScatterElements", 0))
+func (f *finder) scatteringOf(ctx context.Context, v *ir.Value) *scattering {
+	flat, shape := f.reshapeInput(v)
+	fill, ok := f.fillByte(ctx, input(flat, "ScatterElements", 0))
 	if !ok {
 		return nil
 	}
@@ -163,8 +163,8 @@ func (f *finder) scattered(ctx context.Context, v *ir.Value) *scattering {
 	return &scattering{t, input(flat, "ScatterElements", 1), input(flat, "ScatterElements", 2)}
 }
 
-// filled is the byte that ConstantOfShape, if it makes v, repeats.
-func (f *finder) filled(ctx context.Context, v *ir.Value) (byte, bool) {
+// fillByte is the byte that ConstantOfShape, if it makes v, repeats.
+func (f *finder) fillByte(ctx context.Context, v *ir.Value) (byte, bool) {
 	if input(v, "ConstantOfShape", 0) == nil {
 		return 0, false
 	}
@@ -172,11 +172,11 @@ func (f *finder) filled(ctx context.Context, v *ir.Value) (byte, bool) {
 	if a == nil || a.Tensor == nil {
 		return 0, false
 	}
-	return f.first(ctx, a.Tensor)
+	return f.firstFill(ctx, a.Tensor)
 }
 
-// first is the byte that fills t's first element: 0, but for 8-bit types.
-func (f *finder) first(ctx context.Context, t *ir.Tensor) (byte, bool) {
+// firstFill is the byte that fills t's first element: 0, but for 8-bit types.
+func (f *finder) firstFill(ctx context.Context, t *ir.Tensor) (byte, bool) {
 	size := t.DType.Bits() / 8
 	if size == 0 || t.Elems() == 0 {
 		return 0, false
@@ -192,8 +192,8 @@ func (f *finder) first(ctx context.Context, t *ir.Tensor) (byte, bool) {
 	return b[0], size == 1 || bytes.Equal(b, make([]byte, size))
 }
 
-// sliced is the number of elements a Slice that makes v leaves, whole if none does.
-func (f *finder) sliced(v *ir.Value, whole int64) int64 {
+// sliceLength is the number of elements a Slice that makes v leaves, whole if none does.
+func (f *finder) sliceLength(v *ir.Value, whole int64) int64 {
 	ends, ok := input(v, "Slice", 2).Ints()
 	if !ok || len(ends) != 1 {
 		return whole

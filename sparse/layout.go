@@ -35,7 +35,7 @@ type part struct {
 
 // A sizer lays a measured tensor out, or returns the reason why its form cannot hold it. version is
 // the opset in force in the graph of the tensor.
-type sizer func(m measured, version int64) (layout, string)
+type sizer func(m statistics, version int64) (layout, string)
 
 // A tensor is a dense one: its spec, the element that is not stored, and how many are.
 type tensor struct {
@@ -105,9 +105,9 @@ func recipe(l layout, dense *ir.Tensor) *ir.Recipe {
 	return r
 }
 
-// stored are l's parts as the recipe's results. They have no names of their own: one in
+// payloads are l's parts as the recipe's results. They have no names of their own: one in
 // an attribute would be written.
-func stored(l layout, dense *ir.Tensor) []*ir.Tensor {
+func payloads(l layout, dense *ir.Tensor) []*ir.Tensor {
 	ts := recipe(l, dense).Derive()
 	for _, t := range ts {
 		t.Name = ""

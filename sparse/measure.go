@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A measured is a tensor that was read once, or twice where blocks are requested: what
+// A statistics is a tensor that was read once, or twice where blocks are requested: what
 // the sizes of its forms depend on.
-type measured struct {
+type statistics struct {
 	tensor
 	escapes [len(gapWidths)]int64 // that gaps of each width need
 	block   Block
@@ -17,8 +17,8 @@ type measured struct {
 }
 
 // measure reads t, whose matrix has the given number of rows, see tensor. block is zero where no form has blocks.
-func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, rows int64, block Block) (measured, error) {
-	m := measured{tensor: tensor{Spec: t.Spec, rows: rows}, block: block, blocks: -1}
+func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, rows int64, block Block) (statistics, error) {
+	m := statistics{tensor: tensor{Spec: t.Spec, rows: rows}, block: block, blocks: -1}
 	r, err := e.Open(ctx, t)
 	if err != nil {
 		return m, err
@@ -48,7 +48,7 @@ func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, rows int64, block Bl
 }
 
 // count counts a value at a distance of gap from the one before.
-func (m *measured) count(gap int64) {
+func (m *statistics) count(gap int64) {
 	m.nnz++
 	if gap < 1<<gapWidths[0] { // as most are
 		return

@@ -23,7 +23,7 @@ type sparsifier struct {
 	block Block // zero where no form has blocks
 }
 
-func (s *sparsifier) run(ctx context.Context, step *pass.Step) error {
+func (s *sparsifier) sparsify(ctx context.Context, step *pass.Step) error {
 	vs := candidates(ctx, step)
 	first, err := pass.Duplicates(ctx, step.Eval, step.Env.Workers, vs)
 	if err != nil {
@@ -42,18 +42,18 @@ func (s *sparsifier) run(ctx context.Context, step *pass.Step) error {
 			}
 		}
 	}
-	if to := needed(choices); to > 0 {
+	if to := requiredOpset(choices); to > 0 {
 		if err := raise(ctx, step, to); err != nil {
 			return err
 		}
-		return s.run(ctx, step) // constants may have been replaced
+		return s.sparsify(ctx, step) // constants may have been replaced
 	}
-	newRewriter(step).all(vs, first, choices)
+	newRewriter(step).rewriteAll(vs, first, choices)
 	return nil
 }
 
-// needed is the opset that the model must be raised to for the choices, 0 if none.
-func needed(choices map[*ir.Value]choice) int64 {
+// requiredOpset is the opset that the model must be raised to for the choices, 0 if none.
+func requiredOpset(choices map[*ir.Value]choice) int64 {
 	to := int64(0)
 	for v, ch := range choices {
 		if ch.layout != nil && ch.opset() > v.Graph().Opset("") {
@@ -85,7 +85,7 @@ type decider struct {
 	refused map[int64]string // by opset: the node because of which the model cannot be raised to it
 }
 
-func (d *decider) decide(ctx context.Context, v *ir.Value, m measured) (choice, error) {
+func (d *decider) decide(ctx context.Context, v *ir.Value, m statistics) (choice, error) {
 	version := v.Graph().Opset("")
 	ch := choice{}
 	sizes := []size{{"dense", denseCost(m.Spec, v.Name)}}

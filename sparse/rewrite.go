@@ -7,23 +7,23 @@ import (
 
 // A rewriter puts forms in the place of constants.
 type rewriter struct {
-	step  *pass.Step
-	front map[*ir.Graph]*ir.Node // each graph's first node before any form was added
-	made  map[*ir.Value]made
+	step         *pass.Step
+	front        map[*ir.Graph]*ir.Node // each graph's first node before any form was added
+	replacements map[*ir.Value]replacement
 }
 
-// A made is a form that replaces a constant.
-type made struct {
+// A replacement is a form that replaces a constant.
+type replacement struct {
 	dense *ir.Value
 	row   pass.Row
 }
 
 func newRewriter(s *pass.Step) *rewriter {
-	return &rewriter{s, map[*ir.Graph]*ir.Node{}, map[*ir.Value]made{}}
+	return &rewriter{s, map[*ir.Graph]*ir.Node{}, map[*ir.Value]replacement{}}
 }
 
-// all rewrites vs by the choices for the first of each set of equal ones.
-func (r *rewriter) all(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices map[*ir.Value]choice) {
+// rewriteAll rewrites vs by the choices for the first of each set of equal ones.
+func (r *rewriter) rewriteAll(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices map[*ir.Value]choice) {
 	for _, v := range vs {
 		ch := choices[first[v]]
 		if ch.layout == nil {
@@ -31,20 +31,20 @@ func (r *rewriter) all(vs []*ir.Value, first map[*ir.Value]*ir.Value, choices ma
 			continue
 		}
 		if first[v] == v {
-			r.made[v] = r.form(v, ch)
+			r.replacements[v] = r.form(v, ch)
 		}
 		r.replace(v, first[v])
 	}
 }
 
 // form adds v's form to its graph, before all consumers.
-func (r *rewriter) form(v *ir.Value, ch choice) made {
+func (r *rewriter) form(v *ir.Value, ch choice) replacement {
 	g := v.Graph()
 	if _, known := r.front[g]; !known {
 		r.front[g] = firstNode(g)
 	}
 	b := &builder{g: g, at: r.front[g], konst: r.step.Const, values: map[*ir.Tensor]*ir.Value{}}
-	parts := stored(ch.layout, v.Const)
+	parts := payloads(ch.layout, v.Const)
 	dense := ch.build(b, parts)
 	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Reason{Code: pass.SparseForm, Detail: ch.sizes}),
 		Restore: restore(ch.layout, v.Name)}
@@ -52,7 +52,7 @@ func (r *rewriter) form(v *ir.Value, ch choice) made {
 	for i, p := range ch.parts() {
 		row.After = append(row.After, pass.Part{Role: p.role, Value: b.values[parts[i]], Tensor: parts[i]})
 	}
-	return made{dense, row}
+	return replacement{dense, row}
 }
 
 func firstNode(g *ir.Graph) *ir.Node {
@@ -65,7 +65,7 @@ func firstNode(g *ir.Graph) *ir.Node {
 // replace makes v's consumers read the form that replaces it, which takes over the
 // name of the first.
 func (r *rewriter) replace(v, first *ir.Value) {
-	m := r.made[first]
+	m := r.replacements[first]
 	before, consumers, row := v.Const, pass.Consumers(v), m.row
 	if v != first {
 		row.SharedWith = first.Name

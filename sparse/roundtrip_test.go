@@ -14,7 +14,7 @@ import (
 )
 
 // layouts are all ways to store m, not the smallest only.
-func layouts(m measured) []layout {
+func layouts(m statistics) []layout {
 	ls := []layout{bitmask{m.tensor}, csrOf(m.tensor)}
 	if m.fill == 0 {
 		ls = append(ls, coo{m.tensor})
@@ -52,7 +52,7 @@ func roundTrip(t *testing.T, w weight, block Block) {
 		kernel.PositiveZeros(want, int(w.DType.Bits()/8))
 	}
 	for _, l := range layouts(m) {
-		got, err := e.ReadAll(context.Background(), restore(l, w.name)(stored(l, dense)))
+		got, err := e.ReadAll(context.Background(), restore(l, w.name)(payloads(l, dense)))
 		if err != nil {
 			t.Errorf("%s: %s %v: %v", l.label(), w.DType, w.Shape, err)
 			continue

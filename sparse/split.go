@@ -159,24 +159,24 @@ func (t tensor) join(ctx context.Context, values io.ReaderAt, out io.Writer, lea
 
 // A numbers reads little-endian integers of one size in order.
 type numbers struct {
-	r    io.ReaderAt
-	size int64
-	off  int64
-	left int64 // not read into buf yet
-	buf  []byte
+	r      io.ReaderAt
+	size   int64
+	off    int64
+	unread int64 // not read into buf yet
+	buf    []byte
 }
 
 // numbersAtOnce is how many are read at a time.
 const numbersAtOnce = 16 << 10
 
 func newNumbers(r io.ReaderAt, s ir.Spec) *numbers {
-	return &numbers{r: r, size: s.DType.Bits() / 8, left: s.Elems()}
+	return &numbers{r: r, size: s.DType.Bits() / 8, unread: s.Elems()}
 }
 
 // next is the next number; ok is false after the last.
 func (x *numbers) next() (v int64, ok bool, err error) {
 	if len(x.buf) == 0 {
-		if x.left == 0 {
+		if x.unread == 0 {
 			return 0, false, nil
 		}
 		if err := x.load(); err != nil {
@@ -197,13 +197,13 @@ func (x *numbers) next() (v int64, ok bool, err error) {
 }
 
 func (x *numbers) load() error {
-	n := min(x.left, numbersAtOnce)
+	n := min(x.unread, numbersAtOnce)
 	x.buf = make([]byte, n*x.size)
 	if err := ir.ReadFull(x.r, x.buf, x.off); err != nil {
 		return err
 	}
 	x.off += n * x.size
-	x.left -= n
+	x.unread -= n
 	return nil
 }
 

@@ -82,9 +82,9 @@ func (a *array) end() int64 {
 	return a.off + (a.n-1)*a.stride + a.rowBytes()
 }
 
-// check compares the header with the size of the file and with the maximum size of a sample. Shapes are already
+// checkSize compares the header with the size of the file and with the maximum size of a sample. Shapes are already
 // validated, so nothing overflows.
-func (a *array) check() error {
+func (a *array) checkSize() error {
 	if a.held(1) > maxSample {
 		return fmt.Errorf("%s: a sample %s has %d bytes; the maximum is %d", a.row().Name, a.row(), a.held(1), maxSample)
 	}
@@ -99,7 +99,7 @@ const maxEmpty = 1 << 20
 
 func (a *array) random(dir string) error {
 	if s, ok := a.from.ReaderAt.(*stream); ok {
-		if err := s.keep(dir, a.end()); err != nil {
+		if err := s.saveToFile(dir, a.end()); err != nil {
 			return fmt.Errorf("%s: %w", a.row().Name, err)
 		}
 	}
@@ -111,7 +111,7 @@ func (a *array) load(index []int, to *buffers) (func() (*ir.Array, error), error
 	for at := 0; at < len(index); {
 		n := following(index[at:])
 		part := raw[int64(at)*a.rowBytes():][:int64(n)*a.rowBytes()]
-		if err := a.read(part, int64(index[at]), int64(n)); err != nil {
+		if err := a.readSamples(part, int64(index[at]), int64(n)); err != nil {
 			return nil, fmt.Errorf("%s: sample %d: %w", a.row().Name, index[at], err)
 		}
 		at += n
@@ -128,14 +128,14 @@ func following(index []int) int {
 	return n
 }
 
-// read reads n samples, starting with first, into raw.
-func (a *array) read(raw []byte, first, n int64) error {
+// readSamples reads n samples, starting with first, into raw.
+func (a *array) readSamples(raw []byte, first, n int64) error {
 	size := a.rowBytes()
 	switch {
 	case size == 0:
 		return nil
 	case a.fortran:
-		return a.gather(raw, first, n)
+		return a.readColumnMajor(raw, first, n)
 	case a.stride == size:
 		return ir.ReadFull(a.from, raw, a.off+first*size)
 	}
@@ -147,9 +147,9 @@ func (a *array) read(raw []byte, first, n int64) error {
 	return nil
 }
 
-// gather reads samples of a Fortran-order array, where elements of a sample are a.n elements from each other: it reads
-// each element of all n samples at once.
-func (a *array) gather(raw []byte, first, n int64) error {
+// readColumnMajor reads samples of a Fortran-order array, where elements of a sample are a.n elements from each
+// other: it reads each element of all n samples at once.
+func (a *array) readColumnMajor(raw []byte, first, n int64) error {
 	size, row := a.elem.size, a.rowBytes()
 	same := make([]byte, n*size)
 	at := make([]int64, len(a.shape)) // the position in the row
@@ -234,16 +234,16 @@ func (a *array) text(raw []byte, n int64) ([]string, error) {
 // inMemory is a column whose elements are in memory.
 func inMemory[T ir.Element](name string, data []T) *array {
 	a := ir.ArrayOf(data, int64(len(data)))
-	c := &content{ReaderAt: memory(a.Data), name: name, size: int64(len(a.Data))}
+	c := &content{ReaderAt: memoryFile(a.Data), name: name, size: int64(len(a.Data))}
 	size := a.DType.Bits() / 8
 	return &array{from: c, elem: element{dtype: a.DType, size: size}, n: int64(len(data)), stride: size}
 }
 
-// memory is a byte slice as a file.
-type memory []byte
+// memoryFile is a byte slice as a file.
+type memoryFile []byte
 
 // ReadAt implements io.ReaderAt.
-func (m memory) ReadAt(b []byte, off int64) (int, error) {
+func (m memoryFile) ReadAt(b []byte, off int64) (int, error) {
 	if off > int64(len(m)) {
 		return 0, io.EOF
 	}

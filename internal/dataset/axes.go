@@ -37,7 +37,7 @@ func newAxes(inputs []Input, given map[string]int64, batch int64) *axes {
 		// First axes take precedence: the name of the batch axis of one input means the batch in all inputs.
 		for _, in := range inputs {
 			if dims := in.dims(nil); i < len(dims) && !dims[i].Known() {
-				x.add(in, dims, i)
+				x.addAxis(in, dims, i)
 			}
 		}
 	}
@@ -50,14 +50,14 @@ const maxRank = 16
 
 // axisName is the name of axis i of in.
 func (in Input) axisName(dims []ir.Dim, i int) string {
-	return either(dims[i].Param, in.Name+":"+strconv.Itoa(i))
+	return firstNonEmpty(dims[i].Param, in.Name+":"+strconv.Itoa(i))
 }
 
 // Axis is the name of axis i of in, by which options give its size: INPUT:INDEX if it has none.
 func (in Input) Axis(i int) string { return in.axisName(in.Type.Shape, i) }
 
-// add adds axis i of in with its default size.
-func (x *axes) add(in Input, dims []ir.Dim, i int) {
+// addAxis adds axis i of in with its default size.
+func (x *axes) addAxis(in Input, dims []ir.Dim, i int) {
 	name := in.axisName(dims, i)
 	if _, known := x.sizes[name]; known {
 		return

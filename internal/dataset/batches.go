@@ -62,7 +62,7 @@ func (s *Set) Batches(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 			if !yield(p.batch, p.err) || p.err != nil {
 				return
 			}
-			a.hold(p, 0)
+			a.setBytes(p, 0)
 			p.buffers.recycle()
 			a.free <- p.buffers
 		}
@@ -111,17 +111,17 @@ func (o *Options) prefetch(batch int64, workers int) int {
 	return max(0, min(workers, int(o.Memory/max(1, batch))-1))
 }
 
-// ahead reads batches before they are used.
-type ahead struct {
-	set     *Set
-	order   Order
-	size    int
-	count   int
-	sample  func(int) int // maps a position in the order to a sample
-	loaders int
-	idle    idleness
-	held    atomic.Int64 // bytes of batches
-	buffers []*buffers   // one for each batch in memory, that of the consumer included; nil ones without Order.Reuse
+// prefetcher reads batches before they are used.
+type prefetcher struct {
+	set       *Set
+	order     Order
+	size      int
+	count     int
+	sample    func(int) int // maps a position in the order to a sample
+	loaders   int
+	idle      idleness
+	heldBytes atomic.Int64 // bytes of batches
+	buffers   []*buffers   // one for each batch in memory, that of the consumer included; nil ones without Order.Reuse
 
 	free  chan *buffers
 	queue chan *pending // in order
@@ -141,8 +141,9 @@ type pending struct {
 	done    chan struct{}
 }
 
-func newAhead(s *Set, o Order, count int, sample func(int) int) *ahead {
-	a := &ahead{set: s, order: o, size: s.Size(o.Size), count: count, sample: sample, idle: idleness{sum: &s.stats.idle}}
+func newAhead(s *Set, o Order, count int, sample func(int) int) *prefetcher {
+	a := &prefetcher{set: s, order: o, size: s.Size(o.Size), count: count, sample: sample,
+		idle: idleness{sum: &s.stats.idle}}
 	batches := (count + a.size - 1) / a.size
 	inMemory := 1 + min(s.opts.prefetch(s.feed.bytes(a.size), s.opts.Workers), batches)
 	a.buffers = make([]*buffers, inMemory)
@@ -158,15 +159,15 @@ func newAhead(s *Set, o Order, count int, sample func(int) int) *ahead {
 	return a
 }
 
-func (a *ahead) start(ctx context.Context) {
-	a.wg.Go(func() { a.read(ctx) })
+func (a *prefetcher) start(ctx context.Context) {
+	a.wg.Go(func() { a.readBatches(ctx) })
 	for range a.loaders {
-		a.wg.Go(func() { a.load(ctx) })
+		a.wg.Go(func() { a.loadBatches(ctx) })
 	}
 }
 
-// read reads batches in order, because compressed files are read sequentially.
-func (a *ahead) read(ctx context.Context) {
+// readBatches reads batches in order, because compressed files are read sequentially.
+func (a *prefetcher) readBatches(ctx context.Context) {
 	defer close(a.queue)
 	defer close(a.work)
 	for first := 0; first < a.count; first += a.size {
@@ -182,34 +183,34 @@ func (a *ahead) read(ctx context.Context) {
 		}
 		p := &pending{first: first, n: len(index), buffers: free, done: make(chan struct{})}
 		a.idle.begin()
-		a.hold(p, a.set.feed.bytes(p.n))
+		a.setBytes(p, a.set.feed.bytes(p.n))
 		began := time.Now()
 		p.finish, p.err = a.set.feed.load(index, p.buffers)
-		timed(&a.set.stats.read, began)
+		addSince(&a.set.stats.read, began)
 		a.work <- p // buffered for all slots
 		a.queue <- p
 	}
 }
 
-// load makes batches of what was read.
-func (a *ahead) load(ctx context.Context) {
+// loadBatches makes batches of what was read.
+func (a *prefetcher) loadBatches(ctx context.Context) {
 	for p := range a.work {
 		if p.err == nil {
 			p.err = ctx.Err()
 		}
 		if p.err == nil {
-			a.make(p)
+			a.makeBatch(p)
 		}
 		a.idle.end()
 		close(p.done)
 	}
 }
 
-// make decodes, converts and changes a batch.
-func (a *ahead) make(p *pending) {
+// makeBatch decodes, converts and changes a batch.
+func (a *prefetcher) makeBatch(p *pending) {
 	began := time.Now()
 	p.batch, p.err = p.finish()
-	timed(&a.set.stats.decode, began)
+	addSince(&a.set.stats.decode, began)
 	if p.err != nil {
 		return
 	}
@@ -218,30 +219,30 @@ func (a *ahead) make(p *pending) {
 	if a.order.Change != nil {
 		began := time.Now()
 		p.err = a.order.Change(p.batch)
-		timed(&a.set.stats.augment, began)
+		addSince(&a.set.stats.augment, began)
 	}
 	if p.err != nil {
 		p.batch = nil
 		return
 	}
 	// What was read is garbage now; the batch alone remains.
-	a.hold(p, p.batch.Bytes())
+	a.setBytes(p, p.batch.Bytes())
 	a.set.stats.samples.Add(int64(p.n))
 }
 
-// hold sets the bytes of a batch in memory. Those of buffers are counted by the recycler.
-func (a *ahead) hold(p *pending, bytes int64) {
+// setBytes sets the bytes of a batch in memory. Those of buffers are counted by the recycler.
+func (a *prefetcher) setBytes(p *pending, bytes int64) {
 	if a.order.Reuse {
 		return
 	}
-	a.held.Add(bytes - p.bytes)
+	a.heldBytes.Add(bytes - p.bytes)
 	a.set.stats.held.Add(bytes - p.bytes)
 	p.bytes = bytes
 }
 
 // release forgets the batches that are in memory when the iteration ends.
-func (a *ahead) release() {
-	a.set.stats.held.Add(-a.held.Load())
+func (a *prefetcher) release() {
+	a.set.stats.held.Add(-a.heldBytes.Load())
 	if a.order.Reuse {
 		a.set.recycler.put(a.buffers)
 	}

@@ -335,7 +335,7 @@ func TestStreamSeeksBack(t *testing.T) {
 		}
 	}
 	check()
-	if err := c.ReaderAt.(*stream).keep(t.TempDir(), 1000); err != nil {
+	if err := c.ReaderAt.(*stream).saveToFile(t.TempDir(), 1000); err != nil {
 		t.Fatal(err)
 	}
 	check()

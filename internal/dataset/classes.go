@@ -50,7 +50,7 @@ func labelsOf(at location, paths []string, o Options) (s *samples, err error) {
 		return openCSV(paths[0], o)
 	case starts("PK")(at):
 		s, err = openNPZ(paths[0], nil)
-	case at.has(".npy"):
+	case at.hasExtension(".npy"):
 		s, err = openArrays(paths[0])
 	default:
 		s = &samples{path: paths[0]}
@@ -102,7 +102,7 @@ func (o Options) numberClasses(path string, names []string) (numbers []int64, cl
 func someOf(names []string) string {
 	const most = 8
 	if len(names) <= most {
-		return quoted(names)
+		return quoteList(names)
 	}
-	return strings.Join([]string{quoted(names[:most]), fmt.Sprintf("and %d more", len(names)-most)}, " ")
+	return strings.Join([]string{quoteList(names[:most]), fmt.Sprintf("and %d more", len(names)-most)}, " ")
 }

@@ -125,7 +125,7 @@ func (t *table) scores(outputs []Input, shape []int64) bool {
 		if dims == nil {
 			return true
 		}
-		_, ok := squeezed(dims[min(1, len(dims)):], shape)
+		_, ok := fitSqueezed(dims[min(1, len(dims)):], shape)
 		return ok
 	})
 }
@@ -201,9 +201,9 @@ func wordsOf(c column) ([]string, error) {
 	return words, err
 }
 
-// evenly are samples of a number, in order: as many of each class as there are, up to equal numbers. Negative classes,
-// which do not count, are the last.
-func evenly(classes []int64, limit int) []int {
+// drawEvenly are samples of a number, in order: as many of each class as there are, up to equal numbers. Negative
+// classes, which do not count, are the last.
+func drawEvenly(classes []int64, limit int) []int {
 	seen, round := map[int64]int{}, make([]int, len(classes)) // the round in which a sample is drawn
 	for i, class := range classes {
 		if round[i] = seen[class]; class < 0 {
@@ -242,6 +242,6 @@ func (s *Set) draw() error {
 	}); err != nil {
 		return err
 	}
-	s.drawn = evenly(classes, s.opts.Limit)
+	s.drawn = drawEvenly(classes, s.opts.Limit)
 	return nil
 }

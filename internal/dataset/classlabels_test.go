@@ -136,7 +136,7 @@ func TestLimitDrawsEvenly(t *testing.T) {
 		{[]int64{-1, -1, 5, 5, 5}, 3, []int{2, 3, 4}},
 		{[]int64{-1, -1, 5}, 2, []int{0, 2}},
 	} {
-		if got := evenly(tt.classes, tt.limit); !slices.Equal(got, tt.want) {
+		if got := drawEvenly(tt.classes, tt.limit); !slices.Equal(got, tt.want) {
 			t.Errorf("%d of %v: %v, want %v", tt.limit, tt.classes, got, tt.want)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A change converts elements of the data to the model's type: (x*scale - mean)/std, computed in float64, for
+// A conversion converts elements of the data to the model's type: (x*scale - mean)/std, computed in float64, for
 // floating-point inputs; other numbers keep their value or are out of range.
-type change struct {
+type conversion struct {
 	from, to  ir.DType
 	scale     float64
 	mean, std []float64 // one item, or one per channel; nil for 0 and 1
@@ -26,11 +26,11 @@ type rangeError struct {
 func (m *rangeError) Error() string { return fmt.Sprintf("%s does not fit %s", m.value, m.to) }
 
 // newChange checks that the data's type can be converted to the model's. Only floating-point inputs are scaled.
-func newChange(from, to ir.DType, row []int64, o Options) (*change, error) {
+func newChange(from, to ir.DType, row []int64, o Options) (*conversion, error) {
 	if to == ir.Undefined {
 		to = from
 	}
-	c := &change{from: from, to: to, scale: 1, inner: 1}
+	c := &conversion{from: from, to: to, scale: 1, inner: 1}
 	if to.IsFloat() {
 		c.scale, c.mean, c.std = o.Scale, o.Mean, o.Std
 	}
@@ -42,7 +42,7 @@ func newChange(from, to ir.DType, row []int64, o Options) (*change, error) {
 
 // channels finds the channel axis for mean and std: the first or else the last axis of a sample, if its size is their
 // number of items.
-func (c *change) channels(row []int64) error {
+func (c *conversion) channels(row []int64) error {
 	n := int64(max(len(c.mean), len(c.std)))
 	for _, p := range [][]float64{c.mean, c.std} {
 		if len(p) > 1 && int64(len(p)) != n {
@@ -61,15 +61,15 @@ func (c *change) channels(row []int64) error {
 	return nil
 }
 
-func (c *change) scaled() bool { return c.scale != 1 || c.mean != nil || c.std != nil }
+func (c *conversion) hasScaling() bool { return c.scale != 1 || c.mean != nil || c.std != nil }
 
 // block is the number of elements converted at a time.
 const block = 4096
 
 // apply returns a converted to the model's type, in memory of to, or a itself if nothing changes. An element out of
 // range is a *rangeError.
-func (c *change) apply(a *ir.Array, to *buffers) (*ir.Array, error) {
-	if c.from == c.to && !c.scaled() {
+func (c *conversion) apply(a *ir.Array, to *buffers) (*ir.Array, error) {
+	if c.from == c.to && !c.hasScaling() {
 		return a, nil
 	}
 	out := to.array(c.to, a.Shape...)
@@ -88,8 +88,8 @@ func (c *change) apply(a *ir.Array, to *buffers) (*ir.Array, error) {
 }
 
 // normalise scales elements, the first of which is at position at.
-func (c *change) normalise(x []float64, at int64) {
-	if !c.scaled() {
+func (c *conversion) normalise(x []float64, at int64) {
+	if !c.hasScaling() {
 		return
 	}
 	for i := range x {
@@ -105,7 +105,7 @@ func (c *change) normalise(x []float64, at int64) {
 	}
 }
 
-func (c *change) channel(at int64, of []float64) int64 { return at / c.inner % int64(len(of)) }
+func (c *conversion) channel(at int64, of []float64) int64 { return at / c.inner % int64(len(of)) }
 
 // convertVia converts a to out via W, which represents every value of both types.
 func convertVia[W int64 | float64](a, out *ir.Array, each func([]W, int64)) error {

@@ -28,7 +28,7 @@ func openCSV(path string, o Options) (*samples, error) {
 	}
 	defer c.Close()
 	t := &csvTable{path: path, options: o, seen: map[string]int64{}, bytes: &s.read}
-	if err := t.read(c); err != nil {
+	if err := t.readRows(c); err != nil {
 		if t.spool != nil {
 			s.closers = append(s.closers, t.spool)
 		}
@@ -79,7 +79,7 @@ type csvTable struct {
 // maxRecord bounds the size of a row; with an unclosed quote it would be the whole file.
 const maxRecord = 16 << 20
 
-func (t *csvTable) read(c *content) error {
+func (t *csvTable) readRows(c *content) error {
 	off := int64(0)
 	// Spreadsheets write a byte order mark, which would be a part of the first name.
 	if mark := "\ufeff"; string(c.head(len(mark))) == mark {
@@ -99,14 +99,14 @@ func (t *csvTable) read(c *content) error {
 		// The allowance is that of one row.
 		limited.left = maxRecord
 		if t.row++; t.row == 1 {
-			if err := t.start(record); err != nil {
+			if err := t.readFirstRow(record); err != nil {
 				return err
 			}
 			if t.header != nil {
 				continue
 			}
 		}
-		if err := t.add(record); err != nil {
+		if err := t.addRow(record); err != nil {
 			return err
 		}
 	}
@@ -129,8 +129,8 @@ func (t *csvTable) comma(head []byte) rune {
 	return ','
 }
 
-// start determines the columns of features and labels from the first row.
-func (t *csvTable) start(record []string) (err error) {
+// readFirstRow determines the columns of features and labels from the first row.
+func (t *csvTable) readFirstRow(record []string) (err error) {
 	// The reader reuses the record for the next row.
 	first := slices.Clone(record)
 	t.label = slices.Index(first, "labels")
@@ -154,7 +154,7 @@ func (t *csvTable) start(record []string) (err error) {
 	if len(t.features) == 0 {
 		return fmt.Errorf("%s: no columns except the labels", t.path)
 	}
-	named := t.label >= 0 && first[t.label] == either(t.options.Labels, "labels")
+	named := t.label >= 0 && first[t.label] == firstNonEmpty(t.options.Labels, "labels")
 	if named || slices.ContainsFunc(t.features, func(at int) bool { return !isNumber(first[at]) }) {
 		t.header = first
 	}
@@ -172,7 +172,7 @@ func (t *csvTable) find(first []string, name string) (int, error) {
 		at = slices.Index(first, name)
 	}
 	if at < 0 || at >= len(first) {
-		return 0, fmt.Errorf("%s: no column %q; its first row is %s", t.path, name, quoted(first))
+		return 0, fmt.Errorf("%s: no column %q; its first row is %s", t.path, name, quoteList(first))
 	}
 	return at, nil
 }
@@ -182,8 +182,8 @@ func isNumber(s string) bool {
 	return err == nil
 }
 
-// add writes the features of one row to the spool and stores its label.
-func (t *csvTable) add(record []string) error {
+// addRow writes the features of one row to the spool and stores its label.
+func (t *csvTable) addRow(record []string) error {
 	var b [8]byte
 	for _, at := range t.features {
 		f, err := exact(record[at])

@@ -30,7 +30,7 @@ func NewDecoder(g *ir.Graph, n int64, dims map[string]int64) (*Decoder, error) {
 	for _, in := range inputs {
 		switch {
 		case in.role().derivable():
-			d.made = append(d.made, in)
+			d.missing = append(d.missing, in)
 		case in.Name != ids.Name:
 			return nil, fmt.Errorf("input %q does not follow from token ids", in.Name)
 		}

@@ -11,11 +11,11 @@ import (
 // A derivation makes the inputs of a language model that the data lacks from the token ids: empty caches, positions,
 // masks.
 type derivation struct {
-	inputs []Input // all of the model
-	made   []Input // those that are made
-	tokens Input
-	given  map[string]int64 // sizes of axes by options
-	data   []bound          // inputs that the data has
+	inputs  []Input // all of the model
+	missing []Input // those that are made
+	tokens  Input
+	given   map[string]int64 // sizes of axes by options
+	data    []binding        // inputs that the data has
 
 	mu     sync.Mutex
 	shapes map[[3]int64]map[string][]int64 // of caches, by samples, tokens and past tokens
@@ -37,9 +37,9 @@ func sequence(inputs []Input) (Input, bool) {
 	return Input{}, false
 }
 
-// past is the number of positions of an empty cache: 0, or the size of its axis if that is fixed.
-func (d *derivation) past() int64 {
-	for _, in := range d.made {
+// emptyPositions is the number of positions of an empty cache: 0, or the size of its axis if that is fixed.
+func (d *derivation) emptyPositions() int64 {
+	for _, in := range d.missing {
 		if axis, dims := in.growth(), in.dims(nil); in.role() == cache && axis >= 0 && axis < len(dims) &&
 			dims[axis].Known() {
 			return dims[axis].N
@@ -51,11 +51,11 @@ func (d *derivation) past() int64 {
 // fill adds the missing inputs of n samples of the given number of tokens. Before them are past tokens; caches are made
 // only without any.
 func (d *derivation) fill(b *Batch, n, count, past int64, memory *buffers) error {
-	for _, in := range d.made {
+	for _, in := range d.missing {
 		if in.role() == cache && past > 0 {
 			continue
 		}
-		a, err := d.make(in, n, count, past, b.Attended, memory)
+		a, err := d.makeInput(in, n, count, past, b.Attended, memory)
 		if err != nil {
 			return err
 		}
@@ -64,23 +64,23 @@ func (d *derivation) fill(b *Batch, n, count, past int64, memory *buffers) error
 	return nil
 }
 
-func (d *derivation) make(in Input, n, count, past int64, attended *ir.Array, memory *buffers) (*ir.Array, error) {
-	empty := d.past() // positions of caches that hold nothing
+func (d *derivation) makeInput(in Input, n, count, past int64, attended *ir.Array, memory *buffers) (*ir.Array, error) {
+	empty := d.emptyPositions() // positions of caches that hold nothing
 	all := empty + past + count
 	if shape := d.shape(in, n, count, past); attended != nil && bySample(in.role(), shape, n, count) {
 		return tokenNumbers(in, shape, count, empty, past, attended, memory)
 	}
 	switch in.role() {
 	case data, tokens, cache, zeros, segments:
-		return filled(in, d.shape(in, n, count, past), 0, memory)
+		return constantArray(in, d.shape(in, n, count, past), 0, memory)
 	case positions:
-		return counted(in, d.shape(in, n, count, past), past, memory)
+		return positionArray(in, d.shape(in, n, count, past), past, memory)
 	case total:
-		return filled(in, d.shape(in, n, count, past), float64(all), memory)
+		return constantArray(in, d.shape(in, n, count, past), float64(all), memory)
 	case lengths:
-		return filled(in, d.shape(in, n, count, past), float64(all-1), memory)
+		return constantArray(in, d.shape(in, n, count, past), float64(all-1), memory)
 	case mask:
-		return masked(in, d.shape(in, n, count, past), empty, past, memory)
+		return maskArray(in, d.shape(in, n, count, past), empty, past, memory)
 	}
 	return nil, fmt.Errorf("input %q: no values follow from the tokens", in.Name)
 }
@@ -89,7 +89,7 @@ func (d *derivation) make(in Input, n, count, past int64, attended *ir.Array, me
 func (d *derivation) shape(in Input, n, count, past int64) []int64 {
 	dims := in.dims(nil)
 	if in.role().isState() {
-		return slices.Clone(d.solved(n, count, past)[in.Name])
+		return slices.Clone(d.cacheShapes(n, count, past)[in.Name])
 	}
 	shape := make([]int64, len(dims))
 	for i := range dims {
@@ -108,7 +108,7 @@ func (d *derivation) size(r role, axis, rank int, n, count, past int64) int64 {
 	case r == lengths, axis == 0 && rank > 1:
 		return n
 	case r == mask && last:
-		return d.past() + past + count
+		return d.emptyPositions() + past + count
 	case last || r == mask && axis == rank-2:
 		return count
 	case r == mask:
@@ -117,8 +117,8 @@ func (d *derivation) size(r role, axis, rank int, n, count, past int64) int64 {
 	return n
 }
 
-// solved are the shapes of the caches.
-func (d *derivation) solved(n, count, past int64) map[string][]int64 {
+// cacheShapes are the shapes of the caches.
+func (d *derivation) cacheShapes(n, count, past int64) map[string][]int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := [3]int64{n, count, past}
@@ -136,7 +136,7 @@ func (d *derivation) solved(n, count, past int64) map[string][]int64 {
 	}
 	set(d.tokens, 0, n)
 	set(d.tokens, 1, count)
-	for _, in := range d.made {
+	for _, in := range d.missing {
 		switch r := in.role(); {
 		case r == cache:
 			// Caches that are made precede all tokens and hold none.
@@ -159,7 +159,7 @@ func (d *derivation) solved(n, count, past int64) map[string][]int64 {
 	}
 	chosen := newAxes(d.inputs, given, n)
 	shapes := map[string][]int64{}
-	for _, in := range d.made {
+	for _, in := range d.missing {
 		if dims := in.dims(nil); dims != nil {
 			shapes[in.Name] = chosen.shape(in, dims)
 		}
@@ -207,14 +207,14 @@ func tokenNumbers(in Input, shape []int64, count, empty, past int64, attended *i
 	})
 }
 
-// counted are positions from a first one along the last axis.
-func counted(in Input, shape []int64, from int64, memory *buffers) (*ir.Array, error) {
+// positionArray are positions from a first one along the last axis.
+func positionArray(in Input, shape []int64, from int64, memory *buffers) (*ir.Array, error) {
 	return elementsOf(in, shape, memory, func(at int64) float64 { return float64(from + at%shape[len(shape)-1]) })
 }
 
-// masked is a mask: flags of positions, those of empty caches aside, or for each query those up to its own. Floats with
-// queries are added to scores.
-func masked(in Input, shape []int64, empty, past int64, memory *buffers) (*ir.Array, error) {
+// maskArray is a mask: flags of positions, those of empty caches aside, or for each query those up to its own.
+// Floats with queries are added to scores.
+func maskArray(in Input, shape []int64, empty, past int64, memory *buffers) (*ir.Array, error) {
 	last := shape[len(shape)-1]
 	return elementsOf(in, shape, memory, func(at int64) float64 {
 		key := at % last
@@ -223,7 +223,7 @@ func masked(in Input, shape []int64, empty, past int64, memory *buffers) (*ir.Ar
 			query := at / last % shape[len(shape)-2]
 			seen = seen && key <= empty+past+query
 			if in.elem().IsFloat() {
-				return additive(seen)
+				return maskTerm(seen)
 			}
 		}
 		if seen {
@@ -236,7 +236,7 @@ func masked(in Input, shape []int64, empty, past int64, memory *buffers) (*ir.Ar
 // maskedScore is added to scores of positions that are not attended to. It is finite in float16.
 const maskedScore = -65504
 
-func additive(seen bool) float64 {
+func maskTerm(seen bool) float64 {
 	if seen {
 		return 0
 	}
@@ -269,7 +269,7 @@ func elementsOf(in Input, shape []int64, memory *buffers, value func(at int64) f
 func steps(count, size int64) []int64 {
 	var ends []int64
 	if size == 0 {
-		single := min(decoded, count/2)
+		single := min(singleSteps, count/2)
 		for end := count - single; end < count; end++ {
 			ends = append(ends, end)
 		}
@@ -281,8 +281,8 @@ func steps(count, size int64) []int64 {
 	return append(ends, count)
 }
 
-// decoded is the number of tokens at the end of a sequence that are decoded one by one.
-const decoded = 8
+// singleSteps is the number of tokens at the end of a sequence that are decoded one by one.
+const singleSteps = 8
 
 func hasKey(sizes map[string]int64, name string) bool {
 	_, ok := sizes[name]

@@ -9,10 +9,10 @@ import (
 // sizes are the known sizes of open axes of a batch: from the command line and from the inputs in the data.
 type sizes struct {
 	named map[string]int64
-	seen  []shaped
+	seen  []inputShape
 }
 
-type shaped struct {
+type inputShape struct {
 	dims  []ir.Dim
 	shape []int64
 }
@@ -30,7 +30,7 @@ func (s *sizes) record(dims []ir.Dim, shape []int64) {
 	if len(dims) != len(shape) {
 		return
 	}
-	s.seen = append(s.seen, shaped{dims, shape})
+	s.seen = append(s.seen, inputShape{dims, shape})
 	for i, d := range dims {
 		if _, ok := s.named[d.Param]; !ok && d.Param != "" {
 			s.named[d.Param] = shape[i]
@@ -49,20 +49,20 @@ func (s *sizes) shape(in Input) ([]int64, error) {
 	for i, d := range dims {
 		n, ok := d.N, d.Known()
 		if !ok && d.Param == "" {
-			n, ok = s.alike(i, len(dims))
+			n, ok = s.similarAxis(i, len(dims))
 		}
 		if !ok {
 			return nil, fmt.Errorf("input %q is %s: the size of axis %d is unknown; set it with --dim %s=N, or add the "+
-				"input to the data", in.Name, typeText(in.Type), i, either(d.Param, "NAME"))
+				"input to the data", in.Name, typeText(in.Type), i, firstNonEmpty(d.Param, "NAME"))
 		}
 		shape[i] = n
 	}
 	return shape, nil
 }
 
-// alike is the size of axis i of another input of that rank with this axis open.
-func (s *sizes) alike(i, rank int) (int64, bool) {
-	open := func(o shaped, i int) bool { return i < len(o.dims) && !o.dims[i].Known() }
+// similarAxis is the size of axis i of another input of that rank with this axis open.
+func (s *sizes) similarAxis(i, rank int) (int64, bool) {
+	open := func(o inputShape, i int) bool { return i < len(o.dims) && !o.dims[i].Known() }
 	for _, o := range s.seen {
 		if len(o.dims) == rank && open(o, i) {
 			return o.shape[i], true
@@ -87,15 +87,15 @@ func (s *sizes) fill(to map[string]*ir.Array, inputs []Input, values map[string]
 		if err != nil {
 			return err
 		}
-		if to[in.Name], err = filled(in, shape, v, memory); err != nil {
+		if to[in.Name], err = constantArray(in, shape, v, memory); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// filled is an array for in whose elements are all v.
-func filled(in Input, shape []int64, v float64, memory *buffers) (*ir.Array, error) {
+// constantArray is an array for in whose elements are all v.
+func constantArray(in Input, shape []int64, v float64, memory *buffers) (*ir.Array, error) {
 	s := ir.Spec{DType: in.elem(), Shape: shape}
 	if err := s.Valid(); err != nil {
 		return nil, fmt.Errorf("input %q: %w", in.Name, err)

@@ -25,7 +25,7 @@ func fit(dims []ir.Dim, row []int64) (place, bool) {
 	if len(dims) > 0 && len(row) == len(dims) && row[0] == 1 && !dims[0].Known() {
 		row = row[1:]
 	}
-	for _, match := range []func([]ir.Dim, []int64) ([]int64, bool){exactly, squeezed} {
+	for _, match := range []func([]ir.Dim, []int64) ([]int64, bool){fitExactly, fitSqueezed} {
 		if len(dims) > 0 {
 			if shape, ok := match(dims[1:], row); ok {
 				return place{batched: true, fixed: fixedSize(dims[0]), shape: shape}, true
@@ -45,7 +45,7 @@ func fixedSize(d ir.Dim) int64 {
 	return 0
 }
 
-func exactly(dims []ir.Dim, row []int64) ([]int64, bool) {
+func fitExactly(dims []ir.Dim, row []int64) ([]int64, bool) {
 	if len(dims) != len(row) {
 		return nil, false
 	}
@@ -57,10 +57,10 @@ func exactly(dims []ir.Dim, row []int64) ([]int64, bool) {
 	return row, true
 }
 
-func squeezed(dims []ir.Dim, row []int64) ([]int64, bool) {
+func fitSqueezed(dims []ir.Dim, row []int64) ([]int64, bool) {
 	isOne := func(d ir.Dim) bool { return d.Known() && d.N == 1 }
 	rest := slices.DeleteFunc(slices.Clone(row), func(n int64) bool { return n == 1 })
-	if _, ok := exactly(slices.DeleteFunc(slices.Clone(dims), isOne), rest); !ok {
+	if _, ok := fitExactly(slices.DeleteFunc(slices.Clone(dims), isOne), rest); !ok {
 		return nil, false
 	}
 	shape := make([]int64, len(dims))

@@ -34,7 +34,7 @@ type Random struct {
 // another size where the graph requires it.
 func Generate(inputs []Input, r Random) (*Set, error) {
 	o := Options{Fill: r.Fill, Dims: r.Dims, Carry: r.Carry, Workers: r.Workers, Memory: r.Memory}
-	if err := o.check(inputs); err != nil {
+	if err := o.validate(inputs); err != nil {
 		return nil, err
 	}
 	if graph := graphOf(inputs); graph != nil {
@@ -50,7 +50,7 @@ func Generate(inputs []Input, r Random) (*Set, error) {
 		return nil, err
 	}
 	for i, in := range inputs {
-		if err := g.check(in, specs[i]); err != nil {
+		if err := g.checkInput(in, specs[i]); err != nil {
 			return nil, err
 		}
 		g.held += specs[i].Bytes()
@@ -92,14 +92,14 @@ func (g *generator) labelled() bool      { return false }
 func (g *generator) recorded() []string  { return nil }
 func (g *generator) close() error        { return nil }
 
-// check rejects inputs that are not supported, before memory is allocated.
-func (g *generator) check(in Input, spec ir.Spec) error {
+// checkInput rejects inputs that are not supported, before memory is allocated.
+func (g *generator) checkInput(in Input, spec ir.Spec) error {
 	if err := spec.Valid(); err != nil || spec.Elems() > maxSample/16 || spec.Bytes() > maxSample {
 		return fmt.Errorf("input %q: %s is too large; set smaller sizes with --dim", in.Name, spec)
 	}
 	if v, ok := g.options.Fill[in.Name]; ok {
 		// One element shows whether the value fits the type.
-		_, err := filled(in, nil, v, nil)
+		_, err := constantArray(in, nil, v, nil)
 		return err
 	}
 	if isInteger(spec.DType) {
@@ -110,7 +110,7 @@ func (g *generator) check(in Input, spec ir.Spec) error {
 		}
 	}
 	// Likewise one element shows whether the type has random values.
-	_, err := g.make(in, ir.Spec{DType: spec.DType, Shape: []int64{1}}, 0, nil)
+	_, err := g.makeRandom(in, ir.Spec{DType: spec.DType, Shape: []int64{1}}, 0, nil)
 	return err
 }
 
@@ -123,11 +123,11 @@ func (g *generator) load(index []int, memory *buffers) (func() (*Batch, error), 
 			v, given := g.options.Fill[in.Name]
 			switch spec := g.specs[i]; {
 			case given:
-				b.Inputs[in.Name], err = filled(in, spec.Shape, v, memory)
-			case g.follows(in, spec):
-				b.Inputs[in.Name], err = g.derived(in, spec, memory)
+				b.Inputs[in.Name], err = constantArray(in, spec.Shape, v, memory)
+			case g.followsTokens(in, spec):
+				b.Inputs[in.Name], err = g.makeDerived(in, spec, memory)
 			default:
-				b.Inputs[in.Name], err = g.make(in, spec, run, memory)
+				b.Inputs[in.Name], err = g.makeRandom(in, spec, run, memory)
 			}
 			if err != nil {
 				return nil, err
@@ -137,8 +137,8 @@ func (g *generator) load(index []int, memory *buffers) (func() (*Batch, error), 
 	}, nil
 }
 
-// make makes input in of one run. It depends on seed, name and run.
-func (g *generator) make(in Input, spec ir.Spec, run int, memory *buffers) (*ir.Array, error) {
+// makeRandom makes input in of one run. It depends on seed, name and run.
+func (g *generator) makeRandom(in Input, spec ir.Spec, run int, memory *buffers) (*ir.Array, error) {
 	name := fnv.New64a()
 	name.Write([]byte(in.Name))
 	// A stream of its own for each input and run: values do not depend on which others are made, or when.

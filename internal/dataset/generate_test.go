@@ -50,7 +50,7 @@ func TestGenerateForSharedModels(t *testing.T) {
 		}
 		for _, in := range Inputs(f.Model.Graph) {
 			a := generated(t, inputs(in), Random{})[0].Inputs[in.Name]
-			if _, ok := exactly(in.dims(nil), a.Shape); !ok || a.DType != in.elem() {
+			if _, ok := fitExactly(in.dims(nil), a.Shape); !ok || a.DType != in.elem() {
 				t.Errorf("%s: %q is %s, want %s", path, in.Name, a, typeText(in.Type))
 			}
 		}

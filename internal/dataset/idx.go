@@ -38,5 +38,5 @@ func parseIDX(c *content) (*array, error) {
 	a := &array{from: c, n: shape[0], shape: shape[1:], off: int64(4 + 4*len(shape))}
 	a.elem = element{dtype: dt, size: size, swap: size}
 	a.stride = a.rowBytes()
-	return a, a.check()
+	return a, a.checkSize()
 }

@@ -127,7 +127,9 @@ func (p *imageFolder) row() ir.Spec {
 }
 
 // held counts the images, a scaled one with four channels, and a decoded file.
-func (p *imageFolder) held(n int64) int64 { return n*p.row().Bytes() + p.frame.scaled() + p.largest() }
+func (p *imageFolder) held(n int64) int64 {
+	return n*p.row().Bytes() + p.frame.scaledBytes() + p.largest()
+}
 
 func (p *imageFolder) transient(int64) int64 { return p.largest() }
 
@@ -165,7 +167,8 @@ func (p *imageFolder) random(string) error { return nil }
 func (p *imageFolder) load(index []int, to *buffers) (func() (*ir.Array, error), error) {
 	return func() (*ir.Array, error) {
 		row := p.row()
-		a, scaled := to.array(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...), to.bytes(p.frame.scaled())
+		a := to.array(ir.Uint8, append([]int64{int64(len(index))}, row.Shape...)...)
+		scaled := to.bytes(p.frame.scaledBytes())
 		for i, at := range index {
 			if err := p.decode(filepath.Join(p.path, p.files[at]), a.Data[int64(i)*row.Bytes():][:row.Bytes()],
 				scaled); err != nil {
@@ -225,8 +228,8 @@ func decodedBytes(c image.Config) int64 {
 	return 4 * pixels
 }
 
-// scaled is the size of a scaled image with four channels, in bytes.
-func (f frame) scaled() int64 { return 4 * f.height * f.width }
+// scaledBytes is the size of a scaled image with four channels, in bytes.
+func (f frame) scaledBytes() int64 { return 4 * f.height * f.width }
 
 // draw scales m to the frame by bilinear interpolation and writes its channels. scratch has the size of scaled.
 func (f frame) draw(to, scratch []byte, m image.Image) {

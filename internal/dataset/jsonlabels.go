@@ -105,9 +105,9 @@ func parseLabel(line []byte) (l jsonLabel, err error) {
 		if _, nested := first(value).([]any); nested {
 			l.axes, l.rows = 2, len(value)
 		}
-		return l, l.list(value)
+		return l, l.addList(value)
 	}
-	return l, l.add(value)
+	return l, l.addNumber(value)
 }
 
 func first(list []any) any {
@@ -117,12 +117,12 @@ func first(list []any) any {
 	return list[0]
 }
 
-// list adds the items of a list, those of its rows if it has two axes.
-func (l *jsonLabel) list(items []any) error {
+// addList adds the items of a list, those of its rows if it has two axes.
+func (l *jsonLabel) addList(items []any) error {
 	width := -1
 	for _, item := range items {
 		if l.axes == 1 {
-			if err := l.add(item); err != nil {
+			if err := l.addNumber(item); err != nil {
 				return err
 			}
 			continue
@@ -133,7 +133,7 @@ func (l *jsonLabel) list(items []any) error {
 		}
 		width = len(row)
 		for _, x := range row {
-			if err := l.add(x); err != nil {
+			if err := l.addNumber(x); err != nil {
 				return err
 			}
 		}
@@ -141,7 +141,7 @@ func (l *jsonLabel) list(items []any) error {
 	return nil
 }
 
-func (l *jsonLabel) add(value any) error {
+func (l *jsonLabel) addNumber(value any) error {
 	x, ok := value.(float64)
 	if !ok {
 		return errors.New("a label is a text, a number, a list of numbers, or a list of lists of numbers")

@@ -23,7 +23,7 @@ func (g *generator) language(chosen *axes) {
 		if tokens := queries(n, chosen); g.tokens == 0 {
 			g.tokens = tokens
 		}
-		g.past = g.bounded(n)
+		g.past = g.maxPast(n)
 	}
 }
 
@@ -58,9 +58,9 @@ func queries(n *ir.Node, chosen *axes) int64 {
 	return dims[1].N
 }
 
-// bounded is the number of past positions with which the tokens of n fit into its caches, if those have a constant
+// maxPast is the number of past positions with which the tokens of n fit into its caches, if those have a constant
 // size, and into its table of positions.
-func (g *generator) bounded(n *ir.Node) int64 {
+func (g *generator) maxPast(n *ir.Node) int64 {
 	past, f := g.past, operator.Of(n)
 	for _, s := range f.States {
 		// A cache of a window holds the last positions only, after any number of others.
@@ -76,9 +76,9 @@ func (g *generator) bounded(n *ir.Node) int64 {
 	return past
 }
 
-// follows reports whether the values of in follow from the tokens: those of a mask by tokens where a random one would
-// be none.
-func (g *generator) follows(in Input, spec ir.Spec) bool {
+// followsTokens reports whether the values of in follow from the tokens: those of a mask by tokens where a random
+// one would be none.
+func (g *generator) followsTokens(in Input, spec ir.Spec) bool {
 	if g.tokens == 0 || len(spec.Shape) == 0 && in.role() != total && in.role() != zeros {
 		return false
 	}
@@ -93,16 +93,16 @@ func (g *generator) follows(in Input, spec ir.Spec) bool {
 	return false
 }
 
-func (g *generator) derived(in Input, spec ir.Spec, memory *buffers) (*ir.Array, error) {
+func (g *generator) makeDerived(in Input, spec ir.Spec, memory *buffers) (*ir.Array, error) {
 	switch in.role() {
 	case positions:
-		return counted(in, spec.Shape, g.past, memory)
+		return positionArray(in, spec.Shape, g.past, memory)
 	case total:
-		return filled(in, spec.Shape, float64(g.past+g.tokens), memory)
+		return constantArray(in, spec.Shape, float64(g.past+g.tokens), memory)
 	case lengths:
-		return filled(in, spec.Shape, float64(g.past+g.tokens-1), memory)
+		return constantArray(in, spec.Shape, float64(g.past+g.tokens-1), memory)
 	case mask:
-		return masked(in, spec.Shape, 0, g.past, memory)
+		return maskArray(in, spec.Shape, 0, g.past, memory)
 	}
-	return filled(in, spec.Shape, 0, memory)
+	return constantArray(in, spec.Shape, 0, memory)
 }

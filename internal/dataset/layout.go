@@ -128,8 +128,8 @@ func (l Layout) channels(rank int) int {
 	return rank - 1
 }
 
-// moved returns the axes of a sample of layout l in the opposite one.
-func (l Layout) moved(shape []int64) []int64 {
+// oppositeShape returns the axes of a sample of layout l in the opposite one.
+func (l Layout) oppositeShape(shape []int64) []int64 {
 	if l == CHW {
 		return append(slices.Clone(shape[1:]), shape[0])
 	}
@@ -154,7 +154,7 @@ func (r relayout) apply(a *ir.Array, shape []int64, to *buffers) *ir.Array {
 	if r.from == HWC {
 		rows, columns = columns, rows
 	}
-	out := to.array(a.DType, append([]int64{samples}, r.from.moved(shape)...)...)
+	out := to.array(a.DType, append([]int64{samples}, r.from.oppositeShape(shape)...)...)
 	for at := 0; at < len(out.Data); at += rows * columns * size {
 		transpose(out.Data[at:], a.Data[at:], rows, columns, size)
 	}
@@ -172,10 +172,10 @@ func transpose(dst, src []byte, rows, columns, size int) {
 
 // arrange determines how samples of the data, with axes row, are read as in: reshaped to shape, and with their channels
 // moved if the layouts differ. given is the layout of the data by Options, or unknown.
-func (b *bound) arrange(dims []ir.Dim, row, shape []int64, given Layout) error {
+func (b *binding) arrange(dims []ir.Dim, row, shape []int64, given Layout) error {
 	model := b.Layout()
 	if given != UnknownLayout {
-		return b.declared(dims, row, shape, given, model)
+		return b.arrangeDeclared(dims, row, shape, given, model)
 	}
 	sample := sampleOf(dims, shape)
 	var ok bool
@@ -185,7 +185,7 @@ func (b *bound) arrange(dims []ir.Dim, row, shape []int64, given Layout) error {
 	if model != UnknownLayout && sample != nil && b.row().DType != ir.String {
 		// Only a sample that does not fit as it is, and fits with its channels moved, is moved without being told.
 		from := model.opposite()
-		if b.place, ok = fit(dims, from.moved(sample)); ok {
+		if b.place, ok = fit(dims, from.oppositeShape(sample)); ok {
 			b.relayout, b.stored = relayout{from, model}, sample
 			return b.contradiction(row, sample, from)
 		}
@@ -205,8 +205,8 @@ func sampleOf(dims []ir.Dim, shape []int64) []int64 {
 	return shape
 }
 
-// declared arranges samples of a given layout.
-func (b *bound) declared(dims []ir.Dim, row, shape []int64, given, model Layout) error {
+// arrangeDeclared arranges samples of a given layout.
+func (b *binding) arrangeDeclared(dims []ir.Dim, row, shape []int64, given, model Layout) error {
 	sample := sampleOf(dims, shape)
 	switch {
 	case model == UnknownLayout:
@@ -220,7 +220,7 @@ func (b *bound) declared(dims []ir.Dim, row, shape []int64, given, model Layout)
 	}
 	to := sample
 	if given != model {
-		to = given.moved(sample)
+		to = given.oppositeShape(sample)
 		b.relayout, b.stored = relayout{given, model}, sample
 	}
 	var ok bool
@@ -240,7 +240,7 @@ func (l Layout) example() string {
 
 // unambiguous refuses to reshape samples with axes row to the shape of an image where elements of different channels
 // could be mixed silently.
-func (b *bound) unambiguous(row, shape []int64, model Layout) error {
+func (b *binding) unambiguous(row, shape []int64, model Layout) error {
 	if !isImage(row, shape, model) || model.keeps(row, shape) {
 		return nil
 	}
@@ -249,13 +249,13 @@ func (b *bound) unambiguous(row, shape []int64, model Layout) error {
 	}
 	other := model.opposite()
 	return fmt.Errorf("a sample is %v, which can be %s or %s; use --layout %s --reshape %s, or --layout %s --reshape %s",
-		row, model.text(), other.text(), model, list(shape), other, list(model.moved(shape)))
+		row, model.text(), other.text(), model, list(shape), other, list(model.oppositeShape(shape)))
 }
 
 // contradiction refuses to reshape samples with axes row to a shape of layout l if their channels are at the other end.
-func (b *bound) contradiction(row, shape []int64, l Layout) error {
+func (b *binding) contradiction(row, shape []int64, l Layout) error {
 	other := l.opposite()
-	if !isImage(row, shape, l) || l.keeps(row, shape) || !other.keeps(row, l.moved(shape)) {
+	if !isImage(row, shape, l) || l.keeps(row, shape) || !other.keeps(row, l.oppositeShape(shape)) {
 		return nil
 	}
 	return fmt.Errorf("a sample is %v, %s, and --reshape %s would mix its channels; use --layout %s without "+
@@ -282,8 +282,8 @@ func list(shape []int64) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(shape), " ", ","), "[]")
 }
 
-// note states that channels are moved; empty if they are not.
-func (b *bound) note() string {
+// layoutNote states that channels are moved; empty if they are not.
+func (b *binding) layoutNote() string {
 	if !b.relayout.moves() {
 		return ""
 	}
@@ -315,7 +315,7 @@ func (s *Set) Notes() []string {
 	}
 	var notes []string
 	for _, b := range slices.Concat(t.inputs, t.outputs) {
-		if note := b.note(); note != "" {
+		if note := b.layoutNote(); note != "" {
 			notes = append(notes, note)
 		}
 	}

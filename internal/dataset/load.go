@@ -17,7 +17,7 @@ func (t *table) size(want int) int {
 	return want
 }
 
-func (t *table) all() []bound {
+func (t *table) bindings() []binding {
 	all := slices.Concat(t.inputs, t.outputs)
 	if t.labels != nil {
 		all = append(all, *t.labels)
@@ -27,20 +27,20 @@ func (t *table) all() []bound {
 
 func (t *table) bytes(n int) int64 {
 	total := int64(0)
-	for _, b := range t.all() {
+	for _, b := range t.bindings() {
 		total += b.held(int64(n))
 		if b.relayout.moves() {
-			total += int64(n) * ir.Spec{DType: b.change.from, Shape: b.stored}.Bytes()
+			total += int64(n) * ir.Spec{DType: b.conversion.from, Shape: b.stored}.Bytes()
 		}
-		if b.change.from != b.change.to || b.change.scaled() {
-			total += int64(n) * ir.Spec{DType: b.change.to, Shape: b.shape}.Bytes()
+		if b.conversion.from != b.conversion.to || b.conversion.hasScaling() {
+			total += int64(n) * ir.Spec{DType: b.conversion.to, Shape: b.shape}.Bytes()
 		}
 	}
 	return total
 }
 
 func (t *table) transient(n int) (total int64) {
-	for _, b := range t.all() {
+	for _, b := range t.bindings() {
 		total += b.column.transient(int64(n))
 	}
 	return total
@@ -48,7 +48,7 @@ func (t *table) transient(n int) (total int64) {
 
 func (t *table) resident() int64 {
 	total := int64(0)
-	for _, b := range t.all() {
+	for _, b := range t.bindings() {
 		if m, ok := b.column.(*sparseMatrix); ok {
 			total += m.resident
 		}
@@ -57,7 +57,7 @@ func (t *table) resident() int64 {
 }
 
 func (t *table) random() error {
-	for _, b := range t.all() {
+	for _, b := range t.bindings() {
 		if err := b.random(t.opts.TempDir); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (t *table) close() error { return t.samples.close() }
 
 func (t *table) load(index []int, memory *buffers) (func() (*Batch, error), error) {
 	var finish []func(*Batch) error
-	put := func(b bound, into func(*Batch, *ir.Array)) error {
+	put := func(b binding, into func(*Batch, *ir.Array)) error {
 		arrays, err := b.load(index, memory)
 		finish = append(finish, func(to *Batch) error {
 			a, err := b.convert(arrays, index, memory)
@@ -112,7 +112,7 @@ func (t *table) finish(parts []func(*Batch) error, n int, memory *buffers) (*Bat
 			return nil, err
 		}
 	}
-	b.Attended = t.attended(b, memory)
+	b.Attended = t.tokenMask(b, memory)
 	if ids := b.Inputs[t.ids]; ids != nil && len(ids.Shape) == 2 {
 		b.Targets = t.targets(b, 0, ids.Shape[1], memory)
 	}
@@ -120,12 +120,12 @@ func (t *table) finish(parts []func(*Batch) error, n int, memory *buffers) (*Bat
 }
 
 // convert converts loaded samples to the model's type and shape.
-func (b *bound) convert(arrays func() (*ir.Array, error), index []int, memory *buffers) (*ir.Array, error) {
+func (b *binding) convert(arrays func() (*ir.Array, error), index []int, memory *buffers) (*ir.Array, error) {
 	a, err := arrays()
 	if err != nil {
 		return nil, err
 	}
-	a, err = b.change.apply(b.relayout.apply(a, b.stored, memory), memory)
+	a, err = b.conversion.apply(b.relayout.apply(a, b.stored, memory), memory)
 	var m *rangeError
 	if errors.As(err, &m) {
 		return nil, fmt.Errorf("%s: sample %d: %w, the type of %q; give values in its range", b.row().Name,
@@ -140,7 +140,7 @@ func (b *bound) convert(arrays func() (*ir.Array, error), index []int, memory *b
 }
 
 // shapeOf is the shape of the input for n samples.
-func (b *bound) shapeOf(n int64) []int64 {
+func (b *binding) shapeOf(n int64) []int64 {
 	if !b.batched {
 		return slices.Clone(b.shape)
 	}

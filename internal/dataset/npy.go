@@ -37,7 +37,7 @@ func parseHeader(c *content, name string) (*array, error) {
 		return nil, fmt.Errorf("%s: %w", a.row().Name, err)
 	}
 	a.stride = a.rowBytes()
-	return a, a.check()
+	return a, a.checkSize()
 }
 
 // npyHeader is the text of the header and the offset of the data.
@@ -71,12 +71,12 @@ func (a *array) describe(header string) error {
 	var descr, order string
 	var shape []int64
 	h.expect("{")
-	for !h.bad && !h.has("}") {
+	for !h.bad && !h.hasToken("}") {
 		key := h.text()
 		h.expect(":")
 		switch key {
 		case "descr":
-			if h.has("[") {
+			if h.hasToken("[") {
 				return fmt.Errorf("structured arrays are not supported; save one array per field")
 			}
 			descr = h.text()
@@ -87,7 +87,7 @@ func (a *array) describe(header string) error {
 		default:
 			h.bad = true
 		}
-		if !h.has("}") {
+		if !h.hasToken("}") {
 			h.expect(",")
 		}
 	}
@@ -158,15 +158,15 @@ type literal struct {
 	bad  bool
 }
 
-// has reports whether token is next.
-func (l *literal) has(token string) bool {
+// hasToken reports whether token is next.
+func (l *literal) hasToken(token string) bool {
 	l.rest = strings.TrimLeft(l.rest, " \t\r\n")
 	return strings.HasPrefix(l.rest, token)
 }
 
 // expect consumes token, or sets bad.
 func (l *literal) expect(token string) {
-	if l.has(token) {
+	if l.hasToken(token) {
 		l.rest = l.rest[len(token):]
 		return
 	}
@@ -176,7 +176,7 @@ func (l *literal) expect(token string) {
 // text consumes a quoted string without escapes.
 func (l *literal) text() string {
 	quote := "'"
-	if l.has(`"`) {
+	if l.hasToken(`"`) {
 		quote = `"`
 	}
 	l.expect(quote)
@@ -190,7 +190,7 @@ func (l *literal) text() string {
 // word consumes letters and digits.
 func (l *literal) word() string {
 	// This skips spaces.
-	l.has("")
+	l.hasToken("")
 	n := 0
 	for n < len(l.rest) && strings.IndexByte(" ,)}\n", l.rest[n]) < 0 {
 		n++
@@ -204,11 +204,11 @@ func (l *literal) word() string {
 func (l *literal) tuple() []int64 {
 	items := []int64{}
 	l.expect("(")
-	for !l.bad && !l.has(")") {
+	for !l.bad && !l.hasToken(")") {
 		n, err := strconv.ParseInt(strings.TrimSuffix(l.word(), "L"), 10, 64) // Python 2 writes 2L
 		l.bad = l.bad || err != nil
 		items = append(items, n)
-		if !l.has(")") {
+		if !l.hasToken(")") {
 			l.expect(",")
 		}
 	}

@@ -60,7 +60,7 @@ func formats() []format {
 		{"CSV (.csv, .tsv)", isCSV, func(paths []string, _ []Input, o Options) (*samples, error) {
 			return single(func(path string) (*samples, error) { return openCSV(path, o) })(paths, nil, o)
 		}},
-		{"a folder of .npy", func(at location) bool { return at.has(".npy") }, single(openArrays)},
+		{"a folder of .npy", func(at location) bool { return at.hasExtension(".npy") }, single(openArrays)},
 		{"a folder of images (.png, .jpg, .webp), or of one folder per class", location.isImages, openImageFolder},
 	}
 }
@@ -99,13 +99,13 @@ func openImageFolder(paths []string, inputs []Input, o Options) (*samples, error
 	}
 	if len(fed) != 1 {
 		return &samples{}, fmt.Errorf("%s: images are for models of one input, not of %s; use --fill NAME=VALUE, or put "+
-			"arrays in an .npz file", paths[0], quoted(names(fed)))
+			"arrays in an .npz file", paths[0], quoteList(names(fed)))
 	}
 	return single(func(path string) (*samples, error) { return openImages(path, fed[0], o) })(paths, nil, o)
 }
 
-// has reports whether the folder has a file with this extension.
-func (at location) has(ends ...string) bool {
+// hasExtension reports whether the folder has a file with this extension.
+func (at location) hasExtension(ends ...string) bool {
 	return slices.ContainsFunc(at.files, func(name string) bool {
 		return slices.Contains(ends, strings.ToLower(filepath.Ext(name)))
 	})
@@ -113,7 +113,7 @@ func (at location) has(ends ...string) bool {
 
 // isRuns reports whether the folder is or contains ONNX test data.
 func (at location) isRuns() bool {
-	return at.has(".pb") || slices.ContainsFunc(at.folders, func(name string) bool {
+	return at.hasExtension(".pb") || slices.ContainsFunc(at.folders, func(name string) bool {
 		return strings.HasPrefix(name, runFolder)
 	})
 }
@@ -143,7 +143,7 @@ func (at location) isImages() bool {
 // Files may be at URLs, and compressed with gzip. Errors have one line with a remedy. Headers are checked against the
 // size of the file before memory is allocated.
 func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
-	if err := o.check(inputs); err != nil {
+	if err := o.validate(inputs); err != nil {
 		return nil, err
 	}
 	if err := checkCarry(o.Carry, inputs, outputs); err != nil {
@@ -170,7 +170,8 @@ func Open(data string, inputs, outputs []Input, o Options) (*Set, error) {
 			return openSamples(f, paths, inputs, outputs, o)
 		}
 	}
-	return nil, fmt.Errorf("%s: unknown data format; supported: %s, and ONNX test data (input_0.pb)", paths[0], known())
+	return nil, fmt.Errorf("%s: unknown data format; supported: %s, and ONNX test data (input_0.pb)",
+		paths[0], formatNames())
 }
 
 // paths are the path in data, or several separated by commas.
@@ -223,7 +224,7 @@ func locate(path string) (location, error) {
 	return at, nil
 }
 
-func known() string {
+func formatNames() string {
 	var names []string
 	for _, f := range formats() {
 		names = append(names, f.name)

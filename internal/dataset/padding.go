@@ -2,9 +2,9 @@ package dataset
 
 import "github.com/mcompress/mcompress/ir"
 
-// attended are the tokens of b that are no padding, by the attention masks in the data: 1 for a token, 0 for padding,
+// tokenMask are the tokens of b that are no padding, by the attention masks in the data: 1 for a token, 0 for padding,
 // float32 [samples, tokens]. It is nil without such a mask.
-func (t *table) attended(b *Batch, memory *buffers) *ir.Array {
+func (t *table) tokenMask(b *Batch, memory *buffers) *ir.Array {
 	ids := b.Inputs[t.ids]
 	if ids == nil || len(ids.Shape) < 2 {
 		return nil

@@ -35,7 +35,7 @@ func shortest(v *ir.Value, seen map[*ir.Value]bool) int64 {
 		if u.Node == nil {
 			continue
 		}
-		if table := indexed(u); table > 0 {
+		if table := tableLength(u); table > 0 {
 			note(table)
 		} else if moves(u) {
 			for _, o := range u.Node.Outputs {
@@ -48,8 +48,8 @@ func shortest(v *ir.Value, seen map[*ir.Value]bool) int64 {
 	return least
 }
 
-// indexed is the length of the table axis that u's node indexes by the value, 0 for other nodes.
-func indexed(u ir.Use) int64 {
+// tableLength is the length of the table axis that u's node indexes by the value, 0 for other nodes.
+func tableLength(u ir.Use) int64 {
 	x, ok := operator.Of(u.Node).Table(u.Index)
 	if !ok || u.Node.Input(x.Table) == nil {
 		return 0

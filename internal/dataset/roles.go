@@ -60,7 +60,7 @@ func (in Input) role() role {
 
 // usedAs is the role by the operators that read v, data if they do not determine it.
 func usedAs(v *ir.Value) role {
-	if len(appended(v)) > 0 {
+	if len(concatAxes(v)) > 0 {
 		return cache
 	}
 	for _, u := range v.Uses() {
@@ -88,8 +88,8 @@ func (in Input) readsTokens() bool {
 	})
 }
 
-// appended are the axes to which Concat appends positions to v, by the value that results.
-func appended(v *ir.Value) map[*ir.Value]int {
+// concatAxes are the axes to which Concat appends positions to v, by the value that results.
+func concatAxes(v *ir.Value) map[*ir.Value]int {
 	out := map[*ir.Value]int{}
 	for _, u := range v.Uses() {
 		if u.Node == nil || !u.Node.Op.Is("Concat") || u.Index != 0 || len(u.Node.Inputs()) != 2 || v.Type == nil ||
@@ -134,7 +134,7 @@ func (in Input) growth() int {
 	if in.value == nil {
 		return -1
 	}
-	for _, axis := range appended(in.value) {
+	for _, axis := range concatAxes(in.value) {
 		return axis
 	}
 	for _, u := range in.value.Uses() {
@@ -154,12 +154,12 @@ func (in Input) growth() int {
 	})
 }
 
-// continued is the output of which the cache in is the earlier state; "" if there is none.
-func (in Input) continued() string {
+// continuation is the output of which the cache in is the earlier state; "" if there is none.
+func (in Input) continuation() string {
 	if in.value == nil {
 		return ""
 	}
-	for o := range appended(in.value) {
+	for o := range concatAxes(in.value) {
 		return o.Name
 	}
 	for _, u := range in.value.Uses() {

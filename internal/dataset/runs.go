@@ -38,13 +38,13 @@ func openRuns(path string, inputs, outputs []Input, o Options) (*runs, error) {
 	if files, folders, err := filesIn(path, ".pb"); err != nil {
 		return nil, err
 	} else if len(files) == 0 {
-		r.folders = numbered(path, folders)
+		r.folders = runFolders(path, folders)
 	}
 	if len(r.folders) == 0 {
 		return nil, fmt.Errorf("%s: no folder named %s0 and so on, as in ONNX test data", path, runFolder)
 	}
 	for _, folder := range r.folders {
-		if err := r.check(folder); err != nil {
+		if err := r.checkFolder(folder); err != nil {
 			return nil, err
 		}
 	}
@@ -56,8 +56,8 @@ func openRuns(path string, inputs, outputs []Input, o Options) (*runs, error) {
 	return r, nil
 }
 
-// numbered are the folders of test data sets, in the order of their numbers.
-func numbered(path string, folders []string) []string {
+// runFolders are the folders of test data sets, in the order of their numbers.
+func runFolders(path string, folders []string) []string {
 	number := func(name string) int {
 		n, err := strconv.Atoi(strings.TrimPrefix(name, runFolder))
 		if err != nil || !strings.HasPrefix(name, runFolder) {
@@ -74,8 +74,8 @@ func numbered(path string, folders []string) []string {
 	return folders
 }
 
-// check checks that a folder has a file for every input that is not filled.
-func (r *runs) check(folder string) error {
+// checkFolder checks that a folder has a file for every input that is not filled.
+func (r *runs) checkFolder(folder string) error {
 	files, _, err := filesIn(folder, ".pb")
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (r *runs) load(index []int, memory *buffers) (func() (*Batch, error), error
 		b := &Batch{Inputs: map[string]*ir.Array{}, Outputs: map[string]*ir.Array{}}
 		known := newSizes(r.opts.Dims)
 		for i, in := range r.inputs {
-			a, err := r.read(r.file(folder, runInput, i), in, in.dims(r.opts.Dims), memory)
+			a, err := r.readValue(r.file(folder, runInput, i), in, in.dims(r.opts.Dims), memory)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -146,7 +146,7 @@ func (r *runs) load(index []int, memory *buffers) (func() (*Batch, error), error
 		}
 		for i, out := range r.outputs {
 			// exporters declare wrong shapes of outputs, and runtimes ignore them
-			a, err := r.read(r.file(folder, runOutput, i), out, nil, memory)
+			a, err := r.readValue(r.file(folder, runOutput, i), out, nil, memory)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
@@ -159,8 +159,8 @@ func (r *runs) load(index []int, memory *buffers) (func() (*Batch, error), error
 	}, nil
 }
 
-// read reads the file of one value and checks its type, and its shape if dims are not nil.
-func (r *runs) read(path string, in Input, dims []ir.Dim, memory *buffers) (*ir.Array, error) {
+// readValue reads the file of one value and checks its type, and its shape if dims are not nil.
+func (r *runs) readValue(path string, in Input, dims []ir.Dim, memory *buffers) (*ir.Array, error) {
 	a, err := onnx.ReadValue(path, in.Kind)
 	if err != nil || in.Kind != onnx.TensorValue {
 		return a, err
@@ -169,7 +169,7 @@ func (r *runs) read(path string, in Input, dims []ir.Dim, memory *buffers) (*ir.
 		return a, nil
 	}
 	if dims != nil {
-		if _, ok := exactly(dims, a.Shape); !ok {
+		if _, ok := fitExactly(dims, a.Shape); !ok {
 			return nil, fmt.Errorf("%s: %s, but %q is %s; check that this is the model's test data", path, a, in.Name,
 				typeText(in.Type))
 		}

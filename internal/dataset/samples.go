@@ -47,13 +47,13 @@ func (s *samples) column(name string, alone bool) (column, error) {
 	c, err := s.open(name)
 	if c == nil && err == nil {
 		err = fmt.Errorf("%s: no array for input %q; it has %s: rename one, or use --fill %s=VALUE for a constant input",
-			s.path, name, quoted(s.names), name)
+			s.path, name, quoteList(s.names), name)
 	}
 	return c, err
 }
 
-// has reports whether the data has an array of that name.
-func (s *samples) has(name string) (bool, error) {
+// hasArray reports whether the data has an array of that name.
+func (s *samples) hasArray(name string) (bool, error) {
 	if s.open == nil {
 		return false, nil
 	}
@@ -72,7 +72,7 @@ func (s *samples) output(name string) (column, error) {
 // takeLabels sets the labels from an array of the data or from a separate file.
 func (s *samples) takeLabels(name string) error {
 	if s.open != nil {
-		c, err := s.open(either(name, "labels"))
+		c, err := s.open(firstNonEmpty(name, "labels"))
 		if c != nil || err != nil {
 			s.labels = c
 			return err
@@ -83,13 +83,13 @@ func (s *samples) takeLabels(name string) error {
 	}
 	c, err := s.labelFile(name)
 	if errors.Is(err, fs.ErrNotExist) && s.open != nil {
-		return fmt.Errorf("%s: no array or file %q for labels; the arrays are %s", s.path, name, quoted(s.names))
+		return fmt.Errorf("%s: no array or file %q for labels; the arrays are %s", s.path, name, quoteList(s.names))
 	}
 	s.labels = c
 	return err
 }
 
-func either(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}

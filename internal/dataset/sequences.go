@@ -19,11 +19,12 @@ func (o *Options) carries(input string) bool {
 func checkCarry(pairs []Pair, inputs, outputs []Input) error {
 	for _, p := range pairs {
 		if !slices.Contains(names(inputs), p.Input) {
-			return fmt.Errorf("carry %s=%s: no input %q; the inputs are %s", p.Output, p.Input, p.Input, quoted(names(inputs)))
+			return fmt.Errorf("carry %s=%s: no input %q; the inputs are %s", p.Output, p.Input, p.Input,
+				quoteList(names(inputs)))
 		}
 		if !slices.Contains(names(outputs), p.Output) {
 			return fmt.Errorf("carry %s=%s: no output %q; the outputs are %s", p.Output, p.Input, p.Output,
-				quoted(names(outputs)))
+				quoteList(names(outputs)))
 		}
 	}
 	return nil
@@ -37,7 +38,7 @@ func (s *Set) Carry() []Pair {
 	if !ok || t.derive == nil || len(t.outputs) > 0 {
 		return pairs
 	}
-	made := caches(t.derive.made)
+	made := caches(t.derive.missing)
 	return append(pairs, slices.DeleteFunc(made, func(p Pair) bool { return s.opts.carries(p.Input) })...)
 }
 
@@ -46,7 +47,7 @@ func Caches(g *ir.Graph) []Pair { return caches(Inputs(g)) }
 
 func caches(inputs []Input) (pairs []Pair) {
 	for _, in := range inputs {
-		if out := in.continued(); out != "" && in.role() == cache {
+		if out := in.continuation(); out != "" && in.role() == cache {
 			pairs = append(pairs, Pair{out, in.Name})
 		}
 	}
@@ -57,7 +58,9 @@ func caches(inputs []Input) (pairs []Pair) {
 func (s *Set) decodes() bool {
 	t, ok := s.feed.(*table)
 	return ok && t.tokens() > 1 && slices.ContainsFunc(s.Carry(), func(p Pair) bool {
-		return slices.ContainsFunc(t.derive.made, func(in Input) bool { return in.Name == p.Input && in.role() == cache })
+		return slices.ContainsFunc(t.derive.missing, func(in Input) bool {
+			return in.Name == p.Input && in.role() == cache
+		})
 	})
 }
 
@@ -70,13 +73,13 @@ func (s *Set) Sequences(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	case s.decodes():
 		return s.decoding(ctx, o)
 	case len(s.Carry()) > 0:
-		return s.chained(ctx, o)
+		return s.singleSequence(ctx, o)
 	}
 	return s.Batches(ctx, o)
 }
 
-// chained are the samples one by one, without carried inputs after the first.
-func (s *Set) chained(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
+// singleSequence are the samples one by one, without carried inputs after the first.
+func (s *Set) singleSequence(ctx context.Context, o Order) iter.Seq2[*Batch, error] {
 	o.Size = 1
 	return func(yield func(*Batch, error) bool) {
 		first := true
@@ -137,18 +140,18 @@ func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
 		a := b.Inputs[in.Name]
 		switch last := len(a.Shape) - 1; {
 		case in.Name == t.derive.tokens.Name:
-			run.Inputs[in.Name] = cut(a, 1, from, to)
+			run.Inputs[in.Name] = cutAxis(a, 1, from, to)
 		case in.role() == positions || in.role() == segments:
-			run.Inputs[in.Name] = cut(a, last, from, to)
+			run.Inputs[in.Name] = cutAxis(a, last, from, to)
 		case in.role() == mask:
 			if last > 1 {
-				a = cut(a, last-1, from, to)
+				a = cutAxis(a, last-1, from, to)
 			}
 			// Keys are those of all tokens so far, queries those of this run.
-			run.Inputs[in.Name] = cut(a, last, 0, to)
+			run.Inputs[in.Name] = cutAxis(a, last, 0, to)
 		}
 	}
-	for _, p := range t.derive.made {
+	for _, p := range t.derive.missing {
 		// What was made for all tokens is made again for those of the run.
 		delete(run.Inputs, p.Name)
 	}
@@ -156,8 +159,8 @@ func (t *table) part(b *Batch, from, to int64) (*Batch, error) {
 	return run, t.derive.fill(run, int64(b.N), to-from, from, nil)
 }
 
-// cut are the positions of a from one to another along an axis.
-func cut(a *ir.Array, axis int, from, to int64) *ir.Array {
+// cutAxis are the positions of a from one to another along an axis.
+func cutAxis(a *ir.Array, axis int, from, to int64) *ir.Array {
 	shape := slices.Clone(a.Shape)
 	if shape[axis] < to {
 		return a

@@ -147,7 +147,7 @@ func (s *Set) Labelled() bool { return s.feed.labelled() }
 // token or pixel. ok is false without such labels.
 func (s *Set) ClassLabels() (shape []int64, ok bool) {
 	t, ok := s.feed.(*table)
-	if !ok || t.labels == nil || t.labels.change.to != ir.Int64 {
+	if !ok || t.labels == nil || t.labels.conversion.to != ir.Int64 {
 		return nil, false
 	}
 	return t.labels.shape, true
@@ -168,7 +168,7 @@ func (s *Set) Countable() *Set {
 	}
 	light := *t
 	light.derive, light.fills, light.outputs = nil, nil, nil
-	light.inputs = slices.DeleteFunc(slices.Clone(t.inputs), func(b bound) bool {
+	light.inputs = slices.DeleteFunc(slices.Clone(t.inputs), func(b binding) bool {
 		return b.Name != t.ids && b.role() != mask
 	})
 	return &Set{feed: &light, opts: s.opts, count: s.count, rest: s.rest, drawn: s.drawn}
@@ -183,11 +183,11 @@ func (s *Set) ClassNames() []string { return s.classes }
 // Close closes the files and removes temporary files.
 func (s *Set) Close() error { return s.feed.close() }
 
-// check rejects invalid options and sets defaults.
-func (o *Options) check(inputs []Input) error {
+// validate rejects invalid options and sets defaults.
+func (o *Options) validate(inputs []Input) error {
 	for _, name := range slices.Sorted(maps.Keys(o.Fill)) {
 		if !slices.Contains(names(inputs), name) {
-			return pass.OptionErrorf("fill %q: no such input; the inputs are %s", name, quoted(names(inputs)))
+			return pass.OptionErrorf("fill %q: no such input; the inputs are %s", name, quoteList(names(inputs)))
 		}
 	}
 	for _, f := range slices.Concat([]float64{o.Scale}, o.Mean, o.Std) {
@@ -236,8 +236,8 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// quoted lists names for a message, at most the first few.
-func quoted(names []string) string {
+// quoteList lists names for a message, at most the first few.
+func quoteList(names []string) string {
 	const most = 12
 	var b strings.Builder
 	for i, n := range names {

@@ -53,7 +53,7 @@ func (s *samples) openSparse(array func(string) (*array, error)) error {
 		}
 	}
 	m := &matrixFile{path: s.path, array: array}
-	matrix, err := m.read(form)
+	matrix, err := m.readMatrix(form)
 	if err != nil {
 		return fmt.Errorf("%s: sparse matrix in format %q: %w", s.path, form, err)
 	}
@@ -70,7 +70,7 @@ func (a *array) word() (string, error) {
 		return "", fmt.Errorf("%s: not a string", a.row().Name)
 	}
 	raw := make([]byte, a.rowBytes())
-	if err := a.read(raw, 0, 1); err != nil {
+	if err := a.readSamples(raw, 0, 1); err != nil {
 		return "", err
 	}
 	text, err := a.decode(raw, 1)
@@ -128,7 +128,7 @@ func (m *sparseMatrix) expand(dense *ir.Array, to, first, n int64) error {
 			return err
 		}
 		raw := values[:count*m.values.elem.size]
-		if err := m.values.read(raw, at, count); err != nil {
+		if err := m.values.readSamples(raw, at, count); err != nil {
 			return fmt.Errorf("%s: %w", m.values.row().Name, err)
 		}
 		part, err := m.values.decode(raw, count)
@@ -155,7 +155,7 @@ func (m *sparseMatrix) expand(dense *ir.Array, to, first, n int64) error {
 // integers reads elements of an array without axes, starting with first.
 func (a *array) integers(to []int64, first int64) error {
 	raw := make([]byte, int64(len(to))*a.elem.size)
-	if err := a.read(raw, first, int64(len(to))); err != nil {
+	if err := a.readSamples(raw, first, int64(len(to))); err != nil {
 		return fmt.Errorf("%s: %w", a.row().Name, err)
 	}
 	x, err := a.decode(raw, int64(len(to)))

@@ -24,7 +24,7 @@ type matrixFile struct {
 // order.
 type entries func(put func(row, column, at int64) error) error
 
-func (f *matrixFile) read(form string) (*sparseMatrix, error) {
+func (f *matrixFile) readMatrix(form string) (*sparseMatrix, error) {
 	if err := f.open(); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (f *matrixFile) read(form string) (*sparseMatrix, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	return f.converted(all)
+	return f.toCSR(all)
 }
 
 // open reads the shape and opens the values.
@@ -142,8 +142,9 @@ func (f *matrixFile) increasing(starts *array, most int64) error {
 	return nil
 }
 
-// compressed are the entries of a compressed axis: put gets its number, the index of the entry, and its position.
-func (f *matrixFile) compressed(groups, stored int64) entries {
+// compressedEntries are the entries of a compressed axis: put gets its number, the index of the entry, and its
+// position.
+func (f *matrixFile) compressedEntries(groups, stored int64) entries {
 	starts, indices := f.vector("indptr"), f.vector("indices")
 	f.counts("indptr", starts.n, groups+1)
 	f.counts("indices", indices.n, stored)
@@ -174,7 +175,7 @@ func (f *matrixFile) compressed(groups, stored int64) entries {
 
 func (f *matrixFile) csc() entries {
 	f.axes(1)
-	all := f.compressed(f.columns, f.values.n)
+	all := f.compressedEntries(f.columns, f.values.n)
 	return func(put func(row, column, at int64) error) error {
 		return all(func(column, row, at int64) error { return put(row, column, at) })
 	}
@@ -191,7 +192,7 @@ func (f *matrixFile) bsr() entries {
 		f.err = fmt.Errorf("blocks of %d×%d do not divide %d×%d", h, w, f.rows, f.columns)
 		return nil
 	}
-	blocks := f.compressed(f.rows/h, f.shape[0])
+	blocks := f.compressedEntries(f.rows/h, f.shape[0])
 	return func(put func(row, column, at int64) error) error {
 		return blocks(func(group, index, block int64) error {
 			if index < 0 || index >= f.columns/w { // before it is multiplied
@@ -257,8 +258,8 @@ func (f *matrixFile) dia() entries {
 	}
 }
 
-// converted sorts entries by row, in their order, into memory.
-func (f *matrixFile) converted(all entries) (*sparseMatrix, error) {
+// toCSR sorts entries by row, in their order, into memory.
+func (f *matrixFile) toCSR(all entries) (*sparseMatrix, error) {
 	size := f.values.elem.size
 	if f.rows >= maxConverted/8 || f.values.n >= maxConverted/(8+size) || 8*(f.rows+1)+(8+size)*f.values.n > maxConverted {
 		return nil, fmt.Errorf("%d rows with %d values are too many to be converted in memory; save it as CSR, with tocsr()",
@@ -293,7 +294,7 @@ func (f *matrixFile) converted(all entries) (*sparseMatrix, error) {
 		return err
 	})
 	elem := f.values.elem // swapped when it is decoded
-	data := &array{from: &content{ReaderAt: memory(values), name: f.path, size: int64(len(values))}, elem: elem,
+	data := &array{from: &content{ReaderAt: memoryFile(values), name: f.path, size: int64(len(values))}, elem: elem,
 		n: stored, stride: size}
 	m := f.matrix(inMemory(f.path, starts), inMemory(f.path, indices), data)
 	m.resident = int64(len(values)) + 8*(stored+f.rows+1)
@@ -337,7 +338,7 @@ func (c *cursor) bytes(at int64) ([]byte, error) {
 	if at-c.first >= int64(len(c.block))/size {
 		n := min(sparseBlock, c.a.n-at)
 		c.first, c.block = at, make([]byte, n*size)
-		if err := c.a.read(c.block, at, n); err != nil {
+		if err := c.a.readSamples(c.block, at, n); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.a.row().Name, err)
 		}
 	}

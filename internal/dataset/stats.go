@@ -35,8 +35,8 @@ type stats struct {
 	loaders                              atomic.Int64 // of the last iteration
 }
 
-// timed adds the time since began to a sum.
-func timed(sum *atomic.Int64, began time.Time) { sum.Add(int64(time.Since(began))) }
+// addSince adds the time since began to a sum.
+func addSince(sum *atomic.Int64, began time.Time) { sum.Add(int64(time.Since(began))) }
 
 // An idleness adds the times between batches in which none is read or loaded to a sum. That after the last batch is not
 // added.
@@ -53,7 +53,7 @@ func (i *idleness) begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.busy++; i.busy == 1 && !i.since.IsZero() {
-		timed(i.sum, i.since)
+		addSince(i.sum, i.since)
 	}
 }
 

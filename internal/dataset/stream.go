@@ -14,18 +14,18 @@ type stream struct {
 	open  func() (io.ReadCloser, error)
 	under io.Closer // closed with the stream; nil if not owned
 
-	mu   sync.Mutex
-	now  io.ReadCloser
-	at   int64
-	kept *spool
+	mu    sync.Mutex
+	now   io.ReadCloser
+	at    int64
+	saved *spool
 }
 
 // ReadAt implements io.ReaderAt; its error is io.EOF at the end of the stream.
 func (s *stream) ReadAt(b []byte, off int64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept != nil {
-		return s.kept.ReadAt(b, off)
+	if s.saved != nil {
+		return s.saved.ReadAt(b, off)
 	}
 	if err := s.seek(off); err != nil {
 		return 0, err
@@ -56,11 +56,11 @@ func (s *stream) seek(off int64) error {
 	return err
 }
 
-// keep decompresses the first end bytes to a temporary file and reads from it afterwards.
-func (s *stream) keep(dir string, end int64) error {
+// saveToFile decompresses the first end bytes to a temporary file and reads from it afterwards.
+func (s *stream) saveToFile(dir string, end int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.kept != nil {
+	if s.saved != nil {
 		return nil
 	}
 	if err := s.seek(0); err != nil {
@@ -78,7 +78,7 @@ func (s *stream) keep(dir string, end int64) error {
 	if err != nil {
 		return errors.Join(err, to.Close())
 	}
-	s.kept = to
+	s.saved = to
 	return nil
 }
 
@@ -91,8 +91,8 @@ func (s *stream) Close() error {
 		errs = append(errs, s.now.Close())
 		s.now = nil
 	}
-	if s.kept != nil {
-		errs = append(errs, s.kept.Close())
+	if s.saved != nil {
+		errs = append(errs, s.saved.Close())
 	}
 	if s.under != nil {
 		errs = append(errs, s.under.Close())

@@ -9,9 +9,9 @@ import (
 // A table is a feed of samples: arrays whose first axis is samples, assembled to batches of the model.
 type table struct {
 	samples *samples
-	inputs  []bound
-	outputs []bound
-	labels  *bound // nil without labels
+	inputs  []binding
+	outputs []binding
+	labels  *binding // nil without labels
 	fills   []Input
 	derive  *derivation // of inputs that are not in the data; nil without any
 	ids     string      // the input of token ids; empty without one
@@ -21,14 +21,14 @@ type table struct {
 	fixed   int64 // batch size of the model, 0 if open
 }
 
-// A bound is a column with its input of the model and the conversion.
-type bound struct {
+// A binding is a column with its input of the model and the conversion.
+type binding struct {
 	Input
 	column
 	place
 	relayout
-	stored []int64 // axes of a sample before its channels are moved
-	change *change
+	stored     []int64 // axes of a sample before its channels are moved
+	conversion *conversion
 }
 
 func newTable(s *samples, inputs, outputs []Input, o Options) (*table, error) {
@@ -71,7 +71,7 @@ func (t *table) bindInputs(inputs []Input) error {
 	if len(fed) == 0 {
 		return fmt.Errorf("%s: the model has no input that is read from data", t.samples.path)
 	}
-	fed, err := t.derived(inputs, fed)
+	fed, err := t.removeDerived(inputs, fed)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,9 @@ func (t *table) bindInputs(inputs []Input) error {
 	return t.checkOptions()
 }
 
-// derived removes the inputs that the data lacks and that follow from token ids, or that are carried from run to run.
-func (t *table) derived(inputs, fed []Input) ([]Input, error) {
+// removeDerived removes the inputs that the data lacks and that follow from token ids, or that are carried from run
+// to run.
+func (t *table) removeDerived(inputs, fed []Input) ([]Input, error) {
 	ids, ok := sequence(fed)
 	if ok {
 		t.ids = ids.Name
@@ -105,18 +106,18 @@ func (t *table) derived(inputs, fed []Input) ([]Input, error) {
 	var rest []Input
 	for _, in := range fed {
 		if t.opts.carries(in.Name) || ok && in.role().derivable() {
-			has, err := t.samples.has(in.Name)
+			has, err := t.samples.hasArray(in.Name)
 			if err != nil {
 				return nil, err
 			}
 			if !has {
-				d.made = append(d.made, in)
+				d.missing = append(d.missing, in)
 				continue
 			}
 		}
 		rest = append(rest, in)
 	}
-	if len(d.made) > 0 {
+	if len(d.missing) > 0 {
 		t.derive = d
 	}
 	return rest, nil
@@ -126,7 +127,7 @@ func (t *table) derived(inputs, fed []Input) ([]Input, error) {
 func (t *table) checkOptions() error {
 	scaled := 0
 	for _, b := range t.inputs {
-		if b.change.scaled() {
+		if b.conversion.hasScaling() {
 			scaled++
 		}
 	}
@@ -144,8 +145,8 @@ func (t *table) checkOptions() error {
 }
 
 // bind determines the conversion of samples of c to in.
-func (t *table) bind(in Input, c column, reshape []int64, o Options) (bound, error) {
-	b := bound{Input: in, column: c}
+func (t *table) bind(in Input, c column, reshape []int64, o Options) (binding, error) {
+	b := binding{Input: in, column: c}
 	row := c.row()
 	if t.n < 0 {
 		t.n = c.rows()
@@ -164,7 +165,7 @@ func (t *table) bind(in Input, c column, reshape []int64, o Options) (bound, err
 		return b, fmt.Errorf("%s: %w", row.Name, err)
 	}
 	var err error
-	if b.change, err = newChange(row.DType, in.elem(), b.place.shape, o); err != nil {
+	if b.conversion, err = newChange(row.DType, in.elem(), b.place.shape, o); err != nil {
 		return b, fmt.Errorf("%s: %w", row.Name, err)
 	}
 	return b, nil

@@ -36,13 +36,13 @@ func asTokens(s *samples, inputs []Input, o Options) (*samples, error) {
 	}
 	w, err := windows(a, ids, o)
 	if err == nil {
-		s.name(ids.Name, w)
+		s.setArray(ids.Name, w)
 	}
 	return s, err
 }
 
-// name makes c the array of an input; the others are not in the data.
-func (s *samples) name(input string, c column) {
+// setArray makes c the array of an input; the others are not in the data.
+func (s *samples) setArray(input string, c column) {
 	// A language model has several inputs, which an array without a name could not serve.
 	s.only, s.names = nil, []string{input}
 	s.open = func(name string) (column, error) {

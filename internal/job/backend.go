@@ -36,7 +36,7 @@ func (b Backend) String() string {
 // engine, not an error of the model.
 func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engine.Session,
 	done func() error, err error) {
-	defer bugs(&err)
+	defer recoverBug(&err)
 	if b.Embedded() {
 		e, err := b.Cache.Open(ctx, f, engine.Options{Workers: b.Workers, Limits: b.Limits, Keep: keep})
 		if err != nil {
@@ -45,7 +45,8 @@ func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engin
 		return e, e.Close, nil
 	}
 	if f.Packed() {
-		return nil, nil, &unrunnable{fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", f.Path)}
+		return nil, nil, &unrunnableError{
+			fmt.Errorf("%s: ONNX Runtime reads no packed models; unpack it first", f.Path)}
 	}
 	if remote.Is(f.Path) {
 		return nil, nil, &remote.PathError{Path: f.Path,
@@ -58,9 +59,9 @@ func (b Backend) Open(ctx context.Context, f *onnx.File, keep []string) (s engin
 	return o, o.Close, nil
 }
 
-// bugs turns a panic into an error.
-func bugs(err *error) {
+// recoverBug turns a panic into an error.
+func recoverBug(err *error) {
 	if bug := recover(); bug != nil {
-		*err = &unrunnable{fmt.Errorf("a bug in the engine: %v", bug)}
+		*err = &unrunnableError{fmt.Errorf("a bug in the engine: %v", bug)}
 	}
 }

@@ -23,8 +23,8 @@ func budget(steps []pass.Options) (least int64) {
 	return least
 }
 
-// bound limits the memory of the process to the budget of the steps.
-func (o *Options) bound() (restore func(), err error) {
+// boundMemory limits the memory of the process to the budget of the steps.
+func (o *Options) boundMemory() (restore func(), err error) {
 	n := budget(o.Steps)
 	if n == 0 {
 		return func() {}, nil
@@ -36,14 +36,15 @@ func (o *Options) bound() (restore func(), err error) {
 	return memory.Bound(n, 0), nil
 }
 
-// minimum is the least memory of verification besides the program, with the weights of the result, which are in memory.
-func (r *run) minimum(ctx context.Context) (int64, error) {
+// minimumMemory is the least memory of verification besides the program, with the weights of the result, which are
+// in memory.
+func (r *run) minimumMemory(ctx context.Context) (int64, error) {
 	if r.Verify == nil {
 		return 0, nil
 	}
 	v, before := *r.Verify, r.source
 	for _, f := range r.others {
-		if f.Path == r.reference() && !SameFile(f.Path, r.Input) {
+		if f.Path == r.referencePath() && !SameFile(f.Path, r.Input) {
 			v.teacher, before = true, f
 		}
 	}
@@ -56,15 +57,15 @@ func (r *run) minimum(ctx context.Context) (int64, error) {
 
 // A verificationSetting is how a verification uses memory.
 type verificationSetting struct {
-	batch  int
-	layers bool
-	bytes  int64 // of a verification with one worker thread, besides the program
-	with   func(workers int) (int64, error)
+	batch     int
+	layers    bool
+	bytes     int64 // of a verification with one worker thread, besides the program
+	bytesWith func(workers int) (int64, error)
 }
 
-// within returns the verification that fits into the rest of a memory budget: with smaller batches, without layers,
+// fitBudget returns the verification that fits into the rest of a memory budget: with smaller batches, without layers,
 // and with fewer worker threads. Only the number of the latter depends on v's.
-func (v Verification) within(ctx context.Context, a, b *onnx.File, budget int64) (Verification, error) {
+func (v Verification) fitBudget(ctx context.Context, a, b *onnx.File, budget int64) (Verification, error) {
 	all, err := v.settings(ctx, a, b)
 	if err != nil || len(all) == 0 {
 		return v, nil // reported by the verification
@@ -78,7 +79,7 @@ func (v Verification) within(ctx context.Context, a, b *onnx.File, budget int64)
 		}
 		v.Data.Batch, v.Layers, v.Data.Options.Workers = s.batch, s.layers, 1
 		for ; v.Backend.Workers > 1; v.Backend.Workers-- {
-			n, err := s.with(v.Backend.Workers)
+			n, err := s.bytesWith(v.Backend.Workers)
 			if err == nil && n+memory.Threads(v.Backend.Workers) <= free {
 				break
 			}
@@ -90,12 +91,12 @@ func (v Verification) within(ctx context.Context, a, b *onnx.File, budget int64)
 
 // settings returns the settings of a verification, in the order of their memory.
 func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verificationSetting, error) {
-	shared, err := verify.CommonValues(ctx, a.Model, b.Model)
+	common, err := verify.CommonValues(ctx, a.Model, b.Model)
 	if err != nil {
 		return nil, err
 	}
 	v.Data.Options.Workers = 1
-	set, err := v.data().Open(v.reads(a, b), 1)
+	set, err := v.data().Open(v.sampleModel(a, b), 1)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 	var all []verificationSetting
 	for n := max(1, v.Data.Batch); n > 0; n /= 2 {
 		v.Data.Batch = n
-		specs, err := v.data().first(ctx, v.reads(a, b))
+		specs, err := v.data().firstSpecs(ctx, v.sampleModel(a, b))
 		if err != nil {
 			return nil, err
 		}
@@ -112,15 +113,15 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 			if layers && (!v.Layers || v.teacher) || !layers && v.Layers && n > 1 {
 				continue
 			}
-			s := verificationSetting{batch: n, layers: layers, with: func(workers int) (int64, error) {
+			s := verificationSetting{batch: n, layers: layers, bytesWith: func(workers int) (int64, error) {
 				o := engine.Options{Workers: workers}
 				if layers {
 					// Values that a session keeps live until its end.
-					o.Keep = shared.Names
+					o.Keep = common.Names
 				}
 				return v.memoryOf(ctx, a.Model, b.Model, specs, o, set)
 			}}
-			if s.bytes, err = s.with(1); err != nil {
+			if s.bytes, err = s.bytesWith(1); err != nil {
 				return nil, fmt.Errorf("batch of %d: %w", n, err)
 			}
 			all = append(all, s)
@@ -129,9 +130,9 @@ func (v Verification) settings(ctx context.Context, a, b *onnx.File) ([]verifica
 	return all, nil
 }
 
-// prepacked bounds the memory of constants that operators prepack: of the 9 weights of a 3×3 kernel Winograd's
+// prepackBound bounds the memory of constants that operators prepack: of the 9 weights of a 3×3 kernel Winograd's
 // transform makes 16.
-func prepacked(constants int64) int64 { return constants * 16 / 9 }
+func prepackBound(constants int64) int64 { return constants * 16 / 9 }
 
 // memoryOf is the memory of both sessions, with that of the data.
 func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[string]ir.Spec, o engine.Options,
@@ -145,7 +146,7 @@ func (v Verification) memoryOf(ctx context.Context, a, b *ir.Model, in map[strin
 		return 0, err
 	}
 	outputs := first.outputs + second.outputs
-	arrays := prepacked(first.constants+second.constants) + first.arena + second.arena + outputs +
+	arrays := prepackBound(first.constants+second.constants) + first.arena + second.arena + outputs +
 		// With one worker at most one batch is read ahead of the one that is run.
 		2*set.BatchBytes(v.Data.Batch) + set.Resident()
 	if o.Keep != nil {

@@ -18,24 +18,24 @@ import (
 // errRejected stops an output from being saved under its path: a gate on verification did not hold.
 var errRejected = errors.New("a gate did not hold")
 
-// check verifies the output before it is published, and evaluates the gates that were not evaluated on the plan:
+// checkOutput verifies the output before it is published, and evaluates the gates that were not evaluated on the plan:
 // those on the verification, and for a packed output all.
-func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []report.File) error {
+func (r *run) checkOutput(ctx context.Context, p *onnx.Plan, out *onnx.File, result []report.File) error {
 	if err := r.checkWritten(ctx, p, out.Model, nil); err != nil {
 		return err
 	}
-	verify := r.Verify != nil && r.verified == nil
+	verify := r.Verify != nil && r.verification == nil
 	if verify {
-		if err := r.verify(ctx, out); err != nil {
+		if err := r.verifyOutput(ctx, out); err != nil {
 			return err
 		}
 	}
 	// NaN where the source is finite rejects an output even without gates.
-	lost := r.verified != nil && r.verified.Lost() != ""
-	if !verify && !packed(r.path) || len(r.Gates) == 0 && !lost || r.path != r.Output {
+	lost := r.verification != nil && r.verification.Lost() != ""
+	if !verify && !isPacked(r.path) || len(r.Gates) == 0 && !lost || r.path != r.Output {
 		return nil
 	}
-	evaluated, err := r.evaluate(ctx, p, result)
+	evaluated, err := r.evaluateGates(ctx, p, result)
 	if err == nil && !evaluated.Passed() {
 		err = errRejected
 	}
@@ -46,7 +46,7 @@ func (r *run) check(ctx context.Context, p *onnx.Plan, out *onnx.File, result []
 // is not nil, and notes what that finds.
 func (r *run) checkWritten(ctx context.Context, p *onnx.Plan, out *ir.Model, mine func(*ir.Tensor) bool) error {
 	in := report.Input{Result: report.Model{IR: out}, Rows: r.rows, Eval: r.eval, Workers: r.Workers, Mine: mine}
-	if p.Size() >= resumable || r.Divided {
+	if p.Size() >= resumableBytes || r.ManyProcesses {
 		in.Journal = r.Journal
 	}
 	rows, err := report.CheckWritten(ctx, in)
@@ -56,22 +56,22 @@ func (r *run) checkWritten(ctx context.Context, p *onnx.Plan, out *ir.Model, min
 	return err
 }
 
-// verify compares the output with its source, or the model that steps name for that.
-func (r *run) verify(ctx context.Context, out *onnx.File) (err error) {
+// verifyOutput compares the output with its source, or the model that steps name for that.
+func (r *run) verifyOutput(ctx context.Context, out *onnx.File) (err error) {
 	with, before := *r.Verify, r.source
-	if r.compared != nil {
-		with.teacher, before = true, r.compared.file
+	if r.referenceModel != nil {
+		with.teacher, before = true, r.referenceModel.file
 	}
 	if n := budget(r.Steps); n > 0 {
-		if with, err = with.within(ctx, before, out, n); err != nil {
+		if with, err = with.fitBudget(ctx, before, out, n); err != nil {
 			return err
 		}
 	}
 	v, err := with.compare(ctx, before, out)
-	if r.verified, err = r.Verify.classify(ctx, v, err); err != nil {
+	if r.verification, err = r.Verify.classify(ctx, v, err); err != nil {
 		return err
 	}
-	r.verified.Skipped = WithoutFolders(r.verified.Skipped, out.Path, r.Input, r.Verify.Data.Path)
+	r.verification.Skipped = WithoutFolders(r.verification.Skipped, out.Path, r.Input, r.Verify.Data.Path)
 	return nil
 }
 
@@ -101,9 +101,9 @@ func (e *ValuesError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the run.
 func (e *ValuesError) Unwrap() error { return e.Err }
 
-// ofValues reports whether what a model computes is the cause of an error of its run: an index or size, or the
+// isValuesError reports whether what a model computes is the cause of an error of its run: an index or size, or the
 // number of iterations.
-func ofValues(err error) bool {
+func isValuesError(err error) bool {
 	var values *engine.ValuesError
 	var steps *engine.StepError
 	return (errors.As(err, &values) || errors.As(err, &steps)) && !errors.As(err, new(*ir.Bug))
@@ -115,7 +115,7 @@ func ofValues(err error) bool {
 func (v Verification) classify(ctx context.Context, r *verification.Result, err error) (*verification.Result, error) {
 	var side *verify.SideError
 	var missing *engine.Unsupported
-	var refused *unrunnable
+	var refused *unrunnableError
 	var more *engine.MemoryError
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -128,7 +128,7 @@ func (v Verification) classify(ctx context.Context, r *verification.Result, err 
 		return &verification.Result{Skipped: err.Error()}, nil
 	case errors.As(err, &side) && side.Side == verify.Second && errors.As(err, &more):
 		return nil, fmt.Errorf("the source runs, the result fails: %w; --no-verify writes it anyway", err)
-	case errors.As(err, &side) && side.Side == verify.Second && ofValues(err):
+	case errors.As(err, &side) && side.Side == verify.Second && isValuesError(err):
 		return nil, &ValuesError{fmt.Errorf("the source runs, the result fails, for an index or a size that it computes: "+
 			"%w; exclude layers before it or take more bits; --no-verify writes it anyway", err)}
 	case errors.As(err, &side) && side.Side == verify.Second:

@@ -27,7 +27,7 @@ func (v Verification) cost(ctx context.Context, a, b *onnx.File) (cost, error) {
 	if !v.Backend.Embedded() {
 		return c, nil
 	}
-	specs, err := v.data().first(ctx, v.reads(a, b))
+	specs, err := v.data().firstSpecs(ctx, v.sampleModel(a, b))
 	if err != nil || specs == nil {
 		// Inputs that are not tensors have no size before they are read: the cost remains unknown.
 		return c, v.inputError(err)
@@ -67,7 +67,7 @@ func (v Verification) plan(ctx context.Context, m *ir.Model, in map[string]ir.Sp
 // planWith plans a run with other options.
 func (v Verification) planWith(ctx context.Context, m *ir.Model, in map[string]ir.Spec,
 	o engine.Options) (p plan, err error) {
-	defer bugs(&err)
+	defer recoverBug(&err)
 	o.Limits, o.PlanOnly = v.Backend.Limits, true
 	e, err := engine.Open(ctx, m, o)
 	if err != nil {

@@ -110,8 +110,8 @@ func (d Data) random(m *ir.Model, samples int) dataset.Random {
 	}
 }
 
-// first returns the types of the inputs of the first run, nil if one is not a tensor. It generates no values.
-func (d Data) first(ctx context.Context, m *ir.Model) (map[string]ir.Spec, error) {
+// firstSpecs returns the types of the inputs of the first run, nil if one is not a tensor. It generates no values.
+func (d Data) firstSpecs(ctx context.Context, m *ir.Model) (map[string]ir.Spec, error) {
 	specs := map[string]ir.Spec{}
 	if d.Generated() {
 		list, err := dataset.Specs(dataset.Inputs(m.Graph), d.random(m, 1))

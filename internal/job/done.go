@@ -16,18 +16,18 @@ import (
 // Done returns the result of an earlier run of the same request: the source, o.Request and the version of the
 // program are those of the report next to the output, and the files are those that the report names. Otherwise it
 // returns nil and what is different, "" if there is no report. An error is one of reading, or a source that is not
-// valid. The source is read, unless o.Known has its files or o.Same is true.
+// valid. The source is read, unless o.SourceFiles has its files or o.SourceCheck confirms it.
 func Done(ctx context.Context, o Options) (_ *Result, different string, err error) {
-	o.defaults()
-	if err := o.paths(); err != nil {
+	o.setDefaults()
+	if err := o.setOutputPath(); err != nil {
 		return nil, "", err
 	}
-	res, different, err := done(ctx, o, o.Output)
+	res, different, err := earlierResult(ctx, o, o.Output)
 	if res != nil || err != nil {
 		return res, different, err
 	}
 	// A later run may have been rejected.
-	if res, _, err = done(ctx, o, rejected(o.Output)); res != nil || err != nil {
+	if res, _, err = earlierResult(ctx, o, rejectedPath(o.Output)); res != nil || err != nil {
 		different = ""
 	}
 	return res, different, err
@@ -36,8 +36,8 @@ func Done(ctx context.Context, o Options) (_ *Result, different string, err erro
 // maxReport is the maximum size of a report in bytes.
 const maxReport = 1 << 30
 
-// done is Done for an output at path.
-func done(ctx context.Context, o Options, path string) (*Result, string, error) {
+// earlierResult is Done for an output at path.
+func earlierResult(ctx context.Context, o Options, path string) (*Result, string, error) {
 	text, err := remote.ReadFile(ctx, o.ReportPath(path, report.JSONSuffix), maxReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
@@ -63,24 +63,24 @@ func done(ctx context.Context, o Options, path string) (*Result, string, error) 
 		return nil, different, err
 	}
 	same := false
-	if o.Same != nil {
-		if same, err = o.Same(ctx, o.ReportPath(path, report.JSONSuffix)); err != nil {
+	if o.SourceCheck != nil {
+		if same, err = o.SourceCheck(ctx, o.ReportPath(path, report.JSONSuffix)); err != nil {
 			return nil, "", err
 		}
 	}
 	// Of all checks this one may read the whole source: it is the last.
 	if !same {
-		if same, err = o.compresses(ctx, rep); !same || err != nil {
+		if same, err = o.matchesSource(ctx, rep); !same || err != nil {
 			return nil, "the source changed", err
 		}
 	}
 	return &Result{Input: o.Input, Output: path, Rejected: !rep.Passed(), Report: rep, Done: true}, "", nil
 }
 
-// compresses reports whether the source of the report is that of the options.
-func (o *Options) compresses(ctx context.Context, rep *report.Report) (bool, error) {
-	if o.Known != nil {
-		return len(Different(rep.Source.Files, o.Known)) == 0, nil
+// matchesSource reports whether the source of the report is that of the options.
+func (o *Options) matchesSource(ctx context.Context, rep *report.Report) (bool, error) {
+	if o.SourceFiles != nil {
+		return len(Different(rep.Source.Files, o.SourceFiles)) == 0, nil
 	}
 	if remote.Is(o.Input) {
 		return sameObjects(ctx, rep.Source.Files, o.Input)

@@ -16,21 +16,21 @@ import (
 type expressions struct {
 	workers int
 	limits  memory.Limits
-	one     sync.Mutex // held by the weight that is computed, so that memory is that of one
+	lock    sync.Mutex // held by the weight that is computed, so that memory is that of one
 }
 
 // An expression holds this number of copies of its weight at once (parts, results of nodes and the weight), and
 // scratch bytes of its operators.
 const (
-	copies  = 6
-	scratch = 1 << 20
+	weightCopies = 6
+	scratchBytes = 1 << 20
 )
 
-// of is the value of v, of the type as, computed when it is read; nil for operators that the engine does not have,
+// tensor is the value of v, of the type as, computed when it is read; nil for operators that the engine does not have,
 // and for weights that do not fit into the memory limit.
-func (e *expressions) of(v *ir.Value, as ir.Spec) *ir.Tensor {
-	work := copies * as.Bytes()
-	if as.DType == ir.Undefined || work+scratch > e.limits.Resolved().Memory {
+func (e *expressions) tensor(v *ir.Value, as ir.Spec) *ir.Tensor {
+	work := weightCopies * as.Bytes()
+	if as.DType == ir.Undefined || work+scratchBytes > e.limits.Resolved().Memory {
 		return nil
 	}
 	m, ok := expressionModel(v, as)
@@ -47,8 +47,8 @@ func (e *expressions) of(v *ir.Value, as ir.Spec) *ir.Tensor {
 	}
 	r := &ir.Recipe{Name: "constant expression", Out: []ir.Spec{as}, Work: work,
 		Run: func(ctx context.Context, _ []io.ReaderAt, out []io.Writer) error {
-			e.one.Lock()
-			defer e.one.Unlock()
+			e.lock.Lock()
+			defer e.lock.Unlock()
 			s, err := engine.Open(ctx, m, engine.Options{Workers: e.workers, Limits: e.limits})
 			if err != nil {
 				return err

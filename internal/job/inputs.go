@@ -39,27 +39,27 @@ func (r *run) recordInputs(ctx context.Context, used []pass.Data) error {
 		if slices.ContainsFunc(r.others[:i], func(g *onnx.File) bool { return g.Path == f.Path }) {
 			continue
 		}
-		sums, err := startSums(ctx, f, r.Digest, nil).wait()
+		sums, err := startDigests(ctx, f, r.Digest, nil).wait()
 		if err != nil {
 			return err
 		}
 		m := report.Model{Files: files(f, sums), IR: f.Model, Metadata: f.Metadata()}
 		r.teachers = append(r.teachers, m)
-		if f.Path == r.reference() && !SameFile(f.Path, r.Input) {
-			r.compared = &comparedModel{f, m}
+		if f.Path == r.referencePath() && !SameFile(f.Path, r.Input) {
+			r.referenceModel = &referenceModel{f, m}
 		}
 	}
 	return nil
 }
 
-// A comparedModel is a model that the result is compared with.
-type comparedModel struct {
+// A referenceModel is a model that the result is compared with.
+type referenceModel struct {
 	file  *onnx.File
 	model report.Model
 }
 
-// reference is the path of the model that the steps name for comparisons with their result; empty for the source.
-func (r *run) reference() string {
+// referencePath is the path of the model that the steps name for comparisons with their result; empty for the source.
+func (r *run) referencePath() string {
 	path := ""
 	for _, s := range r.Steps {
 		if o, ok := s.(pass.Referenced); ok {
@@ -71,7 +71,7 @@ func (r *run) reference() string {
 
 // recipeInput is the input of the recipe at path, which a search reads even where no step does.
 func (r *run) recipeInput(ctx context.Context, path string) (report.RecipeInput, error) {
-	in := report.RecipeInput{Name: portable(path)}
+	in := report.RecipeInput{Name: portablePath(path)}
 	i := slices.IndexFunc(r.recipe.Inputs, func(known report.RecipeInput) bool { return known.Name == in.Name })
 	if i >= 0 {
 		return r.recipe.Inputs[i], nil

@@ -12,26 +12,26 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// hold checks that the report on the written files has what the one on their plan states, and a row for each weight
-// of the source.
-func (r *run) hold(ctx context.Context, p *onnx.Plan, written *report.Report) error {
+// checkInvariants checks that the report on the written files has what the one on their plan states, and a row for
+// each weight of the source.
+func (r *run) checkInvariants(ctx context.Context, p *onnx.Plan, written *report.Report) error {
 	// The plan of a packed output has the size of the model before it is packed.
-	if !invariants.Enabled || packed(r.path) {
+	if !invariants.Enabled || isPacked(r.path) {
 		return nil
 	}
-	plan, err := r.evaluate(ctx, p, planned(p, r.path))
+	plan, err := r.evaluateGates(ctx, p, plannedFiles(p, r.path))
 	if err != nil {
 		return err
 	}
-	if why := broken(plan, written, pass.Weights(r.source.Model)); why != "" {
+	if why := firstDifference(plan, written, pass.Weights(r.source.Model)); why != "" {
 		return ir.Bugf("%s", why)
 	}
 	return nil
 }
 
-// broken describes the first difference between a plan and its result, or a weight without a row; empty if there is
-// none.
-func broken(plan, written *report.Report, weights []*ir.Value) string {
+// firstDifference describes the first difference between a plan and its result, or a weight without a row; empty if
+// there is none.
+func firstDifference(plan, written *report.Report, weights []*ir.Value) string {
 	if plan.Totals.FileBytes != written.Totals.FileBytes {
 		return fmt.Sprintf("files of %v bytes, planned %v", written.Totals.FileBytes, plan.Totals.FileBytes)
 	}
@@ -44,9 +44,9 @@ func broken(plan, written *report.Report, weights []*ir.Value) string {
 	}) {
 		return "the weights of the plan are not those of the result"
 	}
-	rows := map[place]bool{}
+	rows := map[weightPlace]bool{}
 	for _, w := range written.Weights {
-		rows[place{w.Scope, w.Tensor}] = true
+		rows[weightPlace{w.Scope, w.Tensor}] = true
 	}
 	for _, v := range weights {
 		// Scales and zero points belong to the row of the weight that they are of.
@@ -57,17 +57,17 @@ func broken(plan, written *report.Report, weights []*ir.Value) string {
 	return ""
 }
 
-// A place identifies a weight in a report.
-type place struct{ scope, tensor string }
+// A weightPlace identifies a weight in a report.
+type weightPlace struct{ scope, tensor string }
 
 // hasRow reports whether v has a row, or all that is computed from it has one, as parts of a weight in a sparse
 // form that became dense do.
-func hasRow(v *ir.Value, rows map[place]bool) bool {
+func hasRow(v *ir.Value, rows map[weightPlace]bool) bool {
 	seen := map[*ir.Value]bool{}
 	for pending := []*ir.Value{v}; len(pending) > 0; {
 		v := pending[len(pending)-1]
 		pending = pending[:len(pending)-1]
-		if seen[v] || rows[place{pass.Scope(v.Graph()), v.Name}] {
+		if seen[v] || rows[weightPlace{pass.Scope(v.Graph()), v.Name}] {
 			continue
 		}
 		seen[v] = true

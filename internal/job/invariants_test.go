@@ -32,18 +32,18 @@ func TestBrokenInvariants(t *testing.T) {
 			r.Weights[0].Bytes.After = 2
 		}, "the weights of the plan are not those of the result"},
 	} {
-		if got := broken(made(same), made(c.change), []*ir.Value{w}); got != c.want {
+		if got := firstDifference(made(same), made(c.change), []*ir.Value{w}); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 	none := func(r *report.Report) { r.Weights = nil }
-	if got := broken(made(none), made(none), []*ir.Value{w}); got != `weight "w" has no row` {
+	if got := firstDifference(made(none), made(none), []*ir.Value{w}); got != `weight "w" has no row` {
 		t.Error(got)
 	}
 
 	// A row of a weight of the same name in another graph is not that of w.
 	other := func(r *report.Report) { r.Weights[0].Scope = "If/then" }
-	if got := broken(made(other), made(other), []*ir.Value{w}); got != `weight "w" has no row` {
+	if got := firstDifference(made(other), made(other), []*ir.Value{w}); got != `weight "w" has no row` {
 		t.Error(got)
 	}
 	// Parts of a sparse form that became dense are in the row of the weight that was computed from them, if nothing
@@ -52,11 +52,11 @@ func TestBrokenInvariants(t *testing.T) {
 	dense.Name = "dense"
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Relu", []*ir.Value{dense}))
 	row := func(r *report.Report) { r.Weights[0].Tensor = "dense" }
-	if got := broken(made(row), made(row), []*ir.Value{w}); got != "" {
+	if got := firstDifference(made(row), made(row), []*ir.Value{w}); got != "" {
 		t.Error(got)
 	}
 	m.Graph.AddOutput(m.Graph.Insert(nil, "Neg", []*ir.Value{w}))
-	if got := broken(made(row), made(row), []*ir.Value{w}); got != `weight "w" has no row` {
+	if got := firstDifference(made(row), made(row), []*ir.Value{w}); got != `weight "w" has no row` {
 		t.Error(got)
 	}
 }

@@ -26,13 +26,13 @@ type Options struct {
 	Input  string                     // path of the model; its name in messages if Source is set
 	Source func() (*onnx.File, error) // opens a model that is not a file on disk; may be nil, and is called several times
 	// files with digests among which those of the model are, for Done; nil if they are not known
-	Known  []report.File
-	Same   Same     // for Done; may be nil
-	Output string   // empty for Name.Label.onnx next to the input
-	Folder []string // the models of this call, if the files next to the model are copied with it; nil if not
-	Label  string   // the method's or recipe's name, part of default file names
-	Steps  []pass.Options
-	Recipe *report.Recipe // recorded for the steps; nil for that of the steps, with the digests of their inputs
+	SourceFiles []report.File
+	SourceCheck SourceCheck // for Done; may be nil
+	Output      string      // empty for Name.Label.onnx next to the input
+	Folder      []string    // the models of this call, if the files next to the model are copied with it; nil if not
+	Label       string      // the method's or recipe's name, part of default file names
+	Steps       []pass.Options
+	Recipe      *report.Recipe // recorded for the steps; nil for that of the steps, with the digests of their inputs
 
 	Request string // SHA-256 of all options and inputs but the source, by which Done recognizes a result; empty for none
 
@@ -66,18 +66,20 @@ type Options struct {
 	ReportDir string // empty for the output's folder
 	ExportDir string // sparse weights as .npz; empty for none
 
-	Journal ir.Journal // of long computations; nil for none
-	Divided bool       // the journal divides the run between processes
-	Worker  bool       // of those this one publishes nothing
-	Shared  *Digest    // of the source, if others need it too; nil if not
+	Journal       ir.Journal // of long computations; nil for none
+	ManyProcesses bool       // the journal divides the run between processes
+	Worker        bool       // of those this one publishes nothing
+	SourceDigest  *Digest    // of the source, if others need it too; nil if not
 
 	Progress func(done, total int64)
-	Alone    bool                // the process does nothing else, and its memory may be limited to what a training plans
-	Trained  func(pass.Progress) // after each step of training, and once more after its end
+	// the process does nothing else, and its memory may be limited to what a training plans
+	Exclusive        bool
+	TrainingProgress func(pass.Progress) // after each step of training, and once more after its end
 }
 
-// Same reports whether the source is that of the report at a path, without reading it. False if that is not known.
-type Same func(ctx context.Context, report string) (bool, error)
+// SourceCheck reports whether the source is that of the report at a path, without reading it. False if that is not
+// known.
+type SourceCheck func(ctx context.Context, report string) (bool, error)
 
 // A Result is the result of compressing one model.
 type Result struct {
@@ -112,8 +114,8 @@ func (e *Unchanged) Error() string {
 // Run compresses a model. After an error there is no output, and existing files are unchanged. A gate that does not
 // hold is not an error: the output is saved as NAME.rejected.onnx.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	o.defaults()
-	if err := o.paths(); err != nil {
+	o.setDefaults()
+	if err := o.setOutputPath(); err != nil {
 		return nil, err
 	}
 	if err := checkSteps(o.Steps, o.Target); err != nil {
@@ -122,7 +124,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := o.numberClasses(); err != nil {
 		return nil, err
 	}
-	restore, err := o.bound()
+	restore, err := o.boundMemory()
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +148,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return res, nil
 }
 
-// defaults fills in zero values.
-func (o *Options) defaults() {
+// setDefaults fills in zero values.
+func (o *Options) setDefaults() {
 	if o.Version == "" {
 		o.Version = Version()
 	}
@@ -175,27 +177,27 @@ func checkSteps(steps []pass.Options, target *pass.Target) error {
 // A run is one attempt at a job.
 type run struct {
 	*Options
-	observe  func() *report.Environment
-	eval     *ir.Eval
-	set      *atomicfile.Set // the files of the result, published together
-	source   *onnx.File      // never rewritten
-	work     *onnx.File      // rewritten by the passes
-	sums     *sums           // digests of the source
-	others   []*onnx.File    // models opened for passes, such as a teacher
-	recipe   *report.Recipe
-	rows     []pass.Row
-	trained  []pass.Training
-	times    []report.TrainingTime
-	layers   []pass.RemovedLayers
-	config   []pass.ConfigValue
-	data     []report.Data
-	teachers []report.Model
-	compared *comparedModel // with the result instead of the source; nil for the source
-	changed  bool
-	folder   *folder.Folder // nil if only the model is written
-	path     string         // of the output
+	observe        func() *report.Environment
+	eval           *ir.Eval
+	set            *atomicfile.Set // the files of the result, published together
+	source         *onnx.File      // never rewritten
+	work           *onnx.File      // rewritten by the passes
+	digests        *fileDigests    // digests of the source
+	others         []*onnx.File    // models opened for passes, such as a teacher
+	recipe         *report.Recipe
+	rows           []pass.Row
+	trainings      []pass.Training
+	times          []report.TrainingTime
+	layers         []pass.RemovedLayers
+	config         []pass.ConfigValue
+	data           []report.Data
+	teachers       []report.Model
+	referenceModel *referenceModel // with the result instead of the source; nil for the source
+	changed        bool
+	folder         *folder.Folder // nil if only the model is written
+	path           string         // of the output
 
-	verified *verification.Result // nil until the output has been run
+	verification *verification.Result // nil until the output has been run
 }
 
 func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pass.Reason) (_ *Result, err error) {
@@ -204,61 +206,61 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Opening comes first: the output gets the access rights of the source's files.
-	if err := r.open(ctx); err != nil {
+	if err := r.openSource(ctx); err != nil {
 		return nil, err
 	}
 	if err := dataset.CheckDims(dataset.Inputs(r.source.Model.Graph), o.Dims); err != nil {
 		return nil, err
 	}
-	if err := r.begin(); err != nil {
+	if err := r.prepareOutput(); err != nil {
 		return nil, err
 	}
-	if o.Shared != nil && o.Digest {
-		r.sums = &o.Shared.sums
-		r.sums.start(o.Shared.ctx(), o.Shared.file)
+	if o.SourceDigest != nil && o.Digest {
+		r.digests = &o.SourceDigest.fileDigests
+		r.digests.start(o.SourceDigest.ctx(), o.SourceDigest.file)
 	} else {
 		var divided ir.Journal
-		if o.Divided {
+		if o.ManyProcesses {
 			divided = o.Journal
 		}
-		r.sums = startSums(ctx, r.source, o.Digest, divided)
-		defer r.sums.wait()
+		r.digests = startDigests(ctx, r.source, o.Digest, divided)
+		defer r.digests.wait()
 	}
 	// Deferred calls run in reverse: this one ends the digests early, before the wait for them.
 	defer cancel()
-	if err := r.passes(ctx, precheck, left); err != nil {
+	if err := r.runPasses(ctx, precheck, left); err != nil {
 		return nil, err
 	}
 	// All sizes are known from here on, before a payload is read.
-	plan := r.layout()
+	plan := r.planOutput()
 	if o.MustChange && !r.changed {
 		return nil, &Unchanged{Input: o.Input, Steps: o.Steps}
 	}
-	if err := r.guard(plan); err != nil {
+	if err := r.guardInput(plan); err != nil {
 		return nil, err
 	}
 	// Gates on files are evaluated on the plan, so that a result that they reject is written once, under its other
 	// name. The size of a packed file is known only when it is written.
-	if o.DryRun || len(o.Gates) > 0 && !packed(o.Output) {
-		planned, err := r.evaluate(ctx, plan, planned(plan, r.path))
+	if o.DryRun || len(o.Gates) > 0 && !isPacked(o.Output) {
+		planned, err := r.evaluateGates(ctx, plan, plannedFiles(plan, r.path))
 		if err != nil || o.DryRun {
 			res := &Result{Input: o.Input, Report: planned, Rejected: planned != nil && !planned.Passed()}
-			if err == nil && o.Divided {
-				res.RunMemory, err = r.minimum(ctx)
+			if err == nil && o.ManyProcesses {
+				res.RunMemory, err = r.minimumMemory(ctx)
 			}
 			return res, err
 		}
 		if !planned.Passed() {
-			r.path = rejected(o.Output)
-			plan = r.layout() // the data file's name is part of the model
+			r.path = rejectedPath(o.Output)
+			plan = r.planOutput() // the data file's name is part of the model
 		}
 	}
-	res, err := r.stage(ctx, plan)
+	res, err := r.stageFiles(ctx, plan)
 	// A gate on runs did not hold, which is known once the files are written; they are written again, as the model has the
 	// name of its data file.
 	if errors.Is(err, errRejected) {
-		r.path = rejected(o.Output)
-		res, err = r.stage(ctx, r.layout())
+		r.path = rejectedPath(o.Output)
+		res, err = r.stageFiles(ctx, r.planOutput())
 	}
 	if err != nil || o.Worker {
 		return res, err
@@ -266,8 +268,8 @@ func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pa
 	return res, r.publish(ctx)
 }
 
-// open opens the source twice: one copy is kept unchanged for the report.
-func (r *run) open(ctx context.Context) (err error) {
+// openSource opens the source twice: one copy is kept unchanged for the report.
+func (r *run) openSource(ctx context.Context) (err error) {
 	open := r.Source
 	if open == nil {
 		open = func() (*onnx.File, error) { return onnx.OpenContext(ctx, r.Input) }
@@ -292,8 +294,8 @@ func (r *run) close() error {
 	return errors.Join(append(errs, r.set.Close())...)
 }
 
-// begin prepares the output, so that one that cannot be written is an error before the work.
-func (r *run) begin() (err error) {
+// prepareOutput prepares the output, so that one that cannot be written is an error before the work.
+func (r *run) prepareOutput() (err error) {
 	dir := filepath.Dir(r.Output)
 	sources := r.source.Paths()
 	if r.Folder != nil {
@@ -321,8 +323,8 @@ func (r *run) begin() (err error) {
 	return nil
 }
 
-// other opens another model for a pass, such as a teacher.
-func (r *run) other(ctx context.Context, path string) (*ir.Model, error) {
+// openModel opens another model for a pass, such as a teacher.
+func (r *run) openModel(ctx context.Context, path string) (*ir.Model, error) {
 	f, err := remote.OpenModel(ctx, path)
 	if err != nil {
 		return nil, withPath(path, err)
@@ -339,35 +341,36 @@ func (r *run) writeFile(path string, content []byte) error {
 	})
 }
 
-func (r *run) passes(ctx context.Context, precheck bool, left map[string]pass.Reason) (err error) {
+func (r *run) runPasses(ctx context.Context, precheck bool, left map[string]pass.Reason) (err error) {
 	env := pass.Environment{
 		Workers: r.Workers, Limits: r.Limits, Target: r.Target, Precheck: precheck, Unfit: left, KeepIR: r.KeepIR,
 		DryRun: r.DryRun, Searched: r.Search != nil,
 		Source: r.source.Model, Journal: r.Journal, Open: func(path string) (*ir.Model, error) {
-			return r.other(ctx, path)
-		}, WriteFile: r.writeFile, DedicatedProcess: r.Alone, MinimumMemory: r.minimum, OnProgress: r.progress,
+			return r.openModel(ctx, path)
+		}, WriteFile: r.writeFile, DedicatedProcess: r.Exclusive, MinimumMemory: r.minimumMemory,
+		OnProgress: r.recordProgress,
 	}
 	res, err := pass.Run(ctx, r.work.Model, r.eval, env, r.Steps)
 	if err != nil {
 		return err
 	}
-	if r.Alone && len(res.Trainings) > 0 {
+	if r.Exclusive && len(res.Trainings) > 0 {
 		memory.Collect() // otherwise the arrays of a training would be in memory until the heap has twice their size
 	}
-	r.rows, r.trained, r.layers, r.config, r.changed = res.Rows, res.Trainings, res.Layers, res.Config, res.Changed()
+	r.rows, r.trainings, r.layers, r.config, r.changed = res.Rows, res.Trainings, res.Layers, res.Config, res.Changed()
 	if r.recipe, err = r.Options.recipe(ctx, res.Steps); err != nil {
 		return err
 	}
 	return r.recordInputs(ctx, res.Data)
 }
 
-// progress records the times of a training that ended.
-func (r *run) progress(p pass.Progress) {
+// recordProgress records the times of a training that ended.
+func (r *run) recordProgress(p pass.Progress) {
 	if p.Done {
 		r.times = append(r.times, report.TimeOf(p))
 	}
-	if r.Trained != nil {
-		r.Trained(p)
+	if r.TrainingProgress != nil {
+		r.TrainingProgress(p)
 	}
 }
 
@@ -378,10 +381,10 @@ func (r *run) environment() *report.Environment {
 	return e
 }
 
-// layout plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller,
+// planOutput plans the output. If nothing changed, or if a method that shrinks models would not make the file smaller,
 // the source is copied, without its metadata if that is to be stripped. A target that does not load its IR version
 // takes the larger file.
-func (r *run) layout() *onnx.Plan {
+func (r *run) planOutput() *onnx.Plan {
 	name := modelName(r.path)
 	o := onnx.LayoutOptions{External: r.source.External(), Strip: r.Strip, DataSuffix: r.DataSuffix,
 		DataFiles: r.DataFiles}
@@ -395,7 +398,7 @@ func (r *run) layout() *onnx.Plan {
 		if p.Size() < unchanged.Size() || !r.shrinks() || r.work.Model.IRVersion < r.source.Model.IRVersion {
 			return p
 		}
-		r.revert(p.Size(), unchanged.Size())
+		r.revertRows(p.Size(), unchanged.Size())
 	}
 	return unchanged
 }
@@ -410,9 +413,9 @@ func (r *run) shrinks() bool {
 	return false
 }
 
-// revert turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved. Rows of
+// revertRows turns the changed rows of the ledger into skipped ones, as the rewritten model is not saved. Rows of
 // tensors that those made go: they are in no model, and the weights that they were made of have rows.
-func (r *run) revert(size, unchanged int64) {
+func (r *run) revertRows(size, unchanged int64) {
 	// The source is saved, in which no layer is removed and whose configuration fits.
 	r.changed, r.layers, r.config = false, nil, nil
 	own, made := map[*ir.Tensor]bool{}, map[*ir.Tensor]bool{}

@@ -14,25 +14,25 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// packed reports whether an output of that path is packed.
-func packed(path string) bool { return strings.HasSuffix(path, ".mcz") }
+// isPacked reports whether an output of that path is packed.
+func isPacked(path string) bool { return strings.HasSuffix(path, ".mcz") }
 
 // modelName is the name of the model at path, or in the packed file at path.
 func modelName(path string) string {
-	if packed(path) {
+	if isPacked(path) {
 		path = report.Stem(path) + ".onnx"
 	}
 	return filepath.Base(path)
 }
 
-// unpublished are the set and the path of the model that is packed into the result. The set is never published.
-func (r *run) unpublished() (*atomicfile.Set, string, error) {
+// stagingSet are the set and the path of the model that is packed into the result. The set is never published.
+func (r *run) stagingSet() (*atomicfile.Set, string, error) {
 	dir, err := r.set.Folder(r.path)
 	return &atomicfile.Set{Access: r.set.Access}, filepath.Join(dir, modelName(r.path)), err
 }
 
-// pack packs the files of out into the result.
-func (r *run) pack(ctx context.Context, out *onnx.File) ([]report.File, error) {
+// packFiles packs the files of out into the result.
+func (r *run) packFiles(ctx context.Context, out *onnx.File) ([]report.File, error) {
 	err := r.set.WriteFile(r.path, func(w io.Writer) error {
 		_, err := pack.Write(ctx, w, FilesToPack(out), pack.Options{Workers: r.Workers, Memory: r.Memory})
 		return err

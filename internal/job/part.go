@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// reported are written files as a report has them.
-func reported(written []onnx.Written) (files []report.File) {
+// reportFiles are written files as a report has them.
+func reportFiles(written []onnx.Written) (files []report.File) {
 	for _, w := range written {
 		files = append(files, report.File{Name: w.Name, Bytes: w.Size, SHA256: w.SHA256})
 	}
@@ -25,9 +25,9 @@ func missingOf(err error) (m *onnx.Missing, ok bool) {
 	return m, ok
 }
 
-// part completes the work of a worker, whose data files are written: it checks the weights in them and measures
+// completePart completes the work of a worker, whose data files are written: it checks the weights in them and measures
 // them for the report, and digests its part of the source.
-func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []report.File,
+func (r *run) completePart(ctx context.Context, p *onnx.Plan, path string, written []report.File,
 	missing *onnx.Missing) (_ *Result, err error) {
 	res := &Result{Input: r.Input}
 	// Only data files are divided; the model file, the first one, needs all of them.
@@ -43,7 +43,7 @@ func (r *run) part(ctx context.Context, p *onnx.Plan, path string, written []rep
 	if err := r.measurePart(ctx, p, path, own, missing); err != nil {
 		return nil, err
 	}
-	_, err = r.sums.wait()
+	_, err = r.digests.wait()
 	if _, ok := ir.ElsewhereIn(err); err != nil && !ok {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (r *run) measurePart(ctx context.Context, p *onnx.Plan, path string, own ma
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	in := r.input()
+	in := r.reportInput()
 	in.Source.Files = files(r.source, nil)
 	in.Result = report.Model{Path: r.path, IR: out.Model}
 	in.Errors, in.NoDigest, in.Journal = true, true, r.Journal
@@ -104,17 +104,17 @@ func sameTensors(a, b *ir.Model) map[*ir.Tensor]*ir.Tensor {
 
 // leaves are the tensors that t is computed from and that are not computed.
 func leaves(t *ir.Tensor) iter.Seq[*ir.Tensor] {
-	return func(yield func(*ir.Tensor) bool) { visit(t, yield) }
+	return func(yield func(*ir.Tensor) bool) { visitLeaves(t, yield) }
 }
 
-// visit calls yield with each of the leaves of t until it returns false.
-func visit(t *ir.Tensor, yield func(*ir.Tensor) bool) bool {
+// visitLeaves calls yield with each of the leaves of t until it returns false.
+func visitLeaves(t *ir.Tensor, yield func(*ir.Tensor) bool) bool {
 	o, ok := t.Source.(ir.Output)
 	if !ok {
 		return yield(t)
 	}
 	for _, in := range o.Of.In {
-		if !visit(in, yield) {
+		if !visitLeaves(in, yield) {
 			return false
 		}
 	}

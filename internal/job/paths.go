@@ -12,12 +12,12 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// paths sets the path of the output, which is never that of the input.
-func (o *Options) paths() error {
+// setOutputPath sets the path of the output, which is never that of the input.
+func (o *Options) setOutputPath() error {
 	if o.Output == "" {
 		o.Output = report.Stem(o.Input) + "." + o.Label + ".onnx"
 	}
-	if o.DryRun && packed(o.Output) {
+	if o.DryRun && isPacked(o.Output) {
 		return pass.OptionErrorf("%s: the size of a packed model is known only when it is written; a dry run requires a "+
 			"name without .mcz", o.Output)
 	}
@@ -36,8 +36,8 @@ func withPath(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-func rejected(path string) string {
-	if packed(path) {
+func rejectedPath(path string) string {
+	if isPacked(path) {
 		return report.Stem(path) + ".rejected.mcz"
 	}
 	return report.Stem(path) + ".rejected.onnx"
@@ -56,9 +56,9 @@ func SameFile(a, b string) bool {
 	return err == nil && os.SameFile(sa, sb)
 }
 
-// guard rejects outputs that would overwrite one of the input's data files.
-func (r *run) guard(p *onnx.Plan) error {
-	if r.Source != nil || packed(r.path) {
+// guardInput rejects outputs that would overwrite one of the input's data files.
+func (r *run) guardInput(p *onnx.Plan) error {
+	if r.Source != nil || isPacked(r.path) {
 		return nil
 	}
 	for _, out := range p.Paths(r.path) {

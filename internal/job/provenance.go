@@ -13,19 +13,19 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// sums computes the digests of a model's files while the output is made.
-type sums struct {
+// fileDigests computes the digests of a model's files while the output is made.
+type fileDigests struct {
 	journal ir.Journal // that divides the files between processes; nil for none
-	begin   sync.Once
-	done    sync.WaitGroup
+	once    sync.Once
+	group   sync.WaitGroup
 	list    []string
 	err     error
 }
 
-// startSums digests f's parts in the background, or does nothing. A journal divides them between processes; nil for
+// startDigests digests f's parts in the background, or does nothing. A journal divides them between processes; nil for
 // none.
-func startSums(ctx context.Context, f *onnx.File, on bool, j ir.Journal) *sums {
-	s := &sums{journal: j}
+func startDigests(ctx context.Context, f *onnx.File, on bool, j ir.Journal) *fileDigests {
+	s := &fileDigests{journal: j}
 	if on {
 		s.start(ctx, f)
 	}
@@ -33,8 +33,8 @@ func startSums(ctx context.Context, f *onnx.File, on bool, j ir.Journal) *sums {
 }
 
 // start digests f's parts in the background, once.
-func (s *sums) start(ctx context.Context, f *onnx.File) {
-	s.begin.Do(func() {
+func (s *fileDigests) start(ctx context.Context, f *onnx.File) {
+	s.once.Do(func() {
 		parts := f.Parts()
 		// Each unit below writes its own element, so that the list needs no lock.
 		s.list = make([]string, len(parts))
@@ -42,7 +42,7 @@ func (s *sums) start(ctx context.Context, f *onnx.File) {
 		for _, p := range parts {
 			sizes = append(sizes, p.Size)
 		}
-		s.done.Go(func() {
+		s.group.Go(func() {
 			s.err = ir.Each(s.journal, sizes, func(i int, mine bool) error {
 				sum, err := ir.Once(ctx, s.journal, "digest of "+parts[i].Name, mine, func() ([]byte, error) {
 					sum, err := parts[i].SHA256(ctx)
@@ -56,13 +56,13 @@ func (s *sums) start(ctx context.Context, f *onnx.File) {
 }
 
 // wait returns the digest of each part, none if they are not computed.
-func (s *sums) wait() ([]string, error) {
-	s.done.Wait()
+func (s *fileDigests) wait() ([]string, error) {
+	s.group.Wait()
 	return s.list, s.err
 }
 
-// combined is the digest of f, whose parts s digests.
-func (s *sums) combined(f *onnx.File) (string, error) {
+// combinedDigest is the digest of f, whose parts s digests.
+func (s *fileDigests) combinedDigest(f *onnx.File) (string, error) {
 	list, err := s.wait()
 	if err != nil {
 		return "", err
@@ -76,7 +76,7 @@ func (s *sums) combined(f *onnx.File) (string, error) {
 
 // A Digest is the digest of the files of a source, which Run and others read once for all of them.
 type Digest struct {
-	sums
+	fileDigests
 	file *onnx.File
 	stop context.CancelFunc
 	ctx  func() context.Context
@@ -95,13 +95,13 @@ func OpenDigest(ctx context.Context, path string) (*Digest, error) {
 // SHA256 is the digest, in hexadecimal.
 func (d *Digest) SHA256() (string, error) {
 	d.start(d.ctx(), d.file)
-	return d.combined(d.file)
+	return d.combinedDigest(d.file)
 }
 
 // Close ends the computation and closes the files.
 func (d *Digest) Close() error {
 	d.stop()
-	d.done.Wait()
+	d.group.Wait()
 	return d.file.Close()
 }
 
@@ -115,13 +115,13 @@ func (r *run) provenance() {
 	}
 }
 
-// noSum has the size of a digest.
-var noSum = strings.Repeat("0", 2*sha256.Size)
+// zeroDigest has the size of a digest.
+var zeroDigest = strings.Repeat("0", 2*sha256.Size)
 
 // stamp records a version, the digest of a recipe, and that of the source, which late gives, in the metadata of m.
 func stamp(m *ir.Model, version, recipe string, late func(context.Context) (string, error)) {
 	for _, e := range []ir.Entry{{Key: report.KeyVersion, Value: version}, {Key: report.KeyRecipe, Value: recipe},
-		{Key: report.KeySource, Value: noSum, Late: late}} {
+		{Key: report.KeySource, Value: zeroDigest, Late: late}} {
 		i := slices.IndexFunc(m.Meta, func(o ir.Entry) bool { return o.Key == e.Key })
 		if i < 0 {
 			m.Meta = append(m.Meta, e)
@@ -137,8 +137,8 @@ func Size(m *ir.Model, name string, o onnx.LayoutOptions) int64 {
 	given := m.Meta
 	defer func() { m.Meta = given }()
 	m.Meta = slices.Clone(given) // stamp replaces entries in place
-	stamp(m, Version(), noSum, nil)
+	stamp(m, Version(), zeroDigest, nil)
 	return onnx.Layout(m, modelName(name), o).Size()
 }
 
-func (r *run) sourceSum(context.Context) (string, error) { return r.sums.combined(r.source) }
+func (r *run) sourceSum(context.Context) (string, error) { return r.digests.combinedDigest(r.source) }

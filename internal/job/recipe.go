@@ -26,7 +26,7 @@ func (o *Options) recipe(ctx context.Context, steps []pass.Options) (*report.Rec
 	recorded := &report.Recipe{}
 	text, err := r.Text(func(path string) string {
 		recorded.Inputs = o.addInput(ctx, recorded.Inputs, path)
-		return portable(path)
+		return portablePath(path)
 	})
 	if err != nil {
 		return nil, err
@@ -39,10 +39,10 @@ func (o *Options) recipe(ctx context.Context, steps []pass.Options) (*report.Rec
 // addInput adds a path that a step reads. One that cannot be read, such as the name of an array, is no input: a
 // method reports the error if it needs the file.
 func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, path string) []report.RecipeInput {
-	in := report.RecipeInput{Name: portable(path)}
+	in := report.RecipeInput{Name: portablePath(path)}
 	root, paths, err := filesOf(ctx, path)
 	if err == nil && o.Digest {
-		in.SHA256, err = combined(ctx, root, paths)
+		in.SHA256, err = combinedDigest(ctx, root, paths)
 	}
 	// Two steps often read the same data.
 	if err != nil || len(paths) == 0 || slices.Contains(inputs, in) {
@@ -51,9 +51,9 @@ func (o *Options) addInput(ctx context.Context, inputs []report.RecipeInput, pat
 	return append(inputs, in)
 }
 
-// portable is a path as reports have it: relative to the working folder, or the name of a file outside of it; a URL
+// portablePath is a path as reports have it: relative to the working folder, or the name of a file outside of it; a URL
 // without its query.
-func portable(path string) string {
+func portablePath(path string) string {
 	if remote.Is(path) {
 		return remote.Shown(path)
 	}
@@ -70,25 +70,25 @@ func inputDigest(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return combined(ctx, root, paths)
+	return combinedDigest(ctx, root, paths)
 }
 
-// combined is the digest of files, with names relative to root.
-func combined(ctx context.Context, root string, paths []string) (_ string, err error) {
+// combinedDigest is the digest of files, with names relative to root.
+func combinedDigest(ctx context.Context, root string, paths []string) (_ string, err error) {
 	names, sums := make([]string, len(paths)), make([]string, len(paths))
 	for i, p := range paths {
 		if sums[i], _, err = digest.File(ctx, p, nil); err != nil {
 			return "", err
 		}
-		if names[i], err = relative(root, p); err != nil {
+		if names[i], err = relativeName(root, p); err != nil {
 			return "", err
 		}
 	}
 	return onnx.Combined(names, sums), nil
 }
 
-// relative is the name of a file in a folder, with slashes.
-func relative(folder, path string) (string, error) {
+// relativeName is the name of a file in a folder, with slashes.
+func relativeName(folder, path string) (string, error) {
 	if remote.Is(path) {
 		return strings.TrimPrefix(remote.Shown(path), folder), nil
 	}

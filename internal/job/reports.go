@@ -17,18 +17,19 @@ import (
 	"github.com/mcompress/mcompress/sparse"
 )
 
-// evaluate reports on the output of the given files and evaluates the gates: those on sizes and coverage, which are
-// known before a payload is read unless the output is packed, and after verification those on its metrics.
-func (r *run) evaluate(ctx context.Context, p *onnx.Plan, result []report.File) (*report.Report, error) {
-	in := r.input()
+// evaluateGates reports on the output of the given files and evaluates the gates: those on sizes and coverage,
+// which are known before a payload is read unless the output is packed, and after verification those on its
+// metrics.
+func (r *run) evaluateGates(ctx context.Context, p *onnx.Plan, result []report.File) (*report.Report, error) {
+	in := r.reportInput()
 	in.NoDigest = in.NoDigest || !r.DryRun // the report on the written output replaces this one
 	in.Source.Files = files(r.source, nil)
 	in.Result = report.Model{IR: p.Model(), Planned: true, Metadata: p.Metadata(), Files: result}
 	return report.Build(ctx, in)
 }
 
-// planned are the files of p, whose model is called path.
-func planned(p *onnx.Plan, path string) []report.File {
+// plannedFiles are the files of p, whose model is called path.
+func plannedFiles(p *onnx.Plan, path string) []report.File {
 	var files []report.File
 	for i, path := range p.Paths(path) {
 		files = append(files, report.File{Name: filepath.Base(path), Bytes: p.Sizes()[i]})
@@ -36,19 +37,19 @@ func planned(p *onnx.Plan, path string) []report.File {
 	return files
 }
 
-// stage writes the files of the result under temporary names: the model, which it opens again and verifies,
+// stageFiles writes the files of the result under temporary names: the model, which it opens again and verifies,
 // exported weights, and reports.
-func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
+func (r *run) stageFiles(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	set, path := r.set, r.path
 	// A packed result is made from a whole model, which is verified like any other and never gets a name.
-	if packed(r.path) {
-		if set, path, err = r.unpublished(); err != nil {
+	if isPacked(r.path) {
+		if set, path, err = r.stagingSet(); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, set.Close()) }()
 	}
 	o := onnx.SaveOptions{Workers: r.Workers, Memory: r.Memory, Digest: r.Digest, Eval: r.eval, Progress: r.Progress}
-	if p.Size() >= resumable || r.Divided {
+	if p.Size() >= resumableBytes || r.ManyProcesses {
 		o.Journal = r.Journal
 	}
 	staged, err := p.Fill(ctx, set, path, opset.BrokenBy(r.source.Model), o)
@@ -56,13 +57,13 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, staged.Close()) }()
-	made := &result{files: planned(p, path), seal: staged.Seal}
+	made := &result{files: plannedFiles(p, path), seal: staged.Seal}
 	// Otherwise digests and flushes go on in the background until the report needs them. Packing reads the whole file, and
 	// a worker's part ends with it.
-	if r.Divided || set != r.set {
+	if r.ManyProcesses || set != r.set {
 		err := made.complete(ctx)
 		if missing, ok := missingOf(err); r.Worker && (err == nil || ok) {
-			return r.part(ctx, p, path, made.files, missing)
+			return r.completePart(ctx, p, path, made.files, missing)
 		}
 		if err != nil {
 			return nil, err
@@ -74,15 +75,15 @@ func (r *run) stage(ctx context.Context, p *onnx.Plan) (_ *Result, err error) {
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
 	if set != r.set {
-		if made.files, err = r.pack(ctx, out); err != nil {
+		if made.files, err = r.packFiles(ctx, out); err != nil {
 			return nil, err
 		}
 	}
 	// Nothing has its name yet: an output that is wrong, or that a gate rejects, leaves existing files as they are.
-	if err := r.check(ctx, p, out, made.files); err != nil {
-		return nil, errors.Join(err, staged.Close(), r.discard(p))
+	if err := r.checkOutput(ctx, p, out, made.files); err != nil {
+		return nil, errors.Join(err, staged.Close(), r.discardFiles(p))
 	}
-	return r.finish(ctx, p, made, out)
+	return r.reportResult(ctx, p, made, out)
 }
 
 // A result is the files of the result, without digests until they are complete: the digests of source and result
@@ -98,13 +99,13 @@ func (r *result) complete(ctx context.Context) error {
 		return nil
 	}
 	written, err := r.seal(ctx)
-	r.files, r.seal = reported(written), nil
+	r.files, r.seal = reportFiles(written), nil
 	return err
 }
 
-// resumable is the size from which the payloads of a file are kept across interruptions: a smaller one is written
+// resumableBytes is the size from which the payloads of a file are kept across interruptions: a smaller one is written
 // anew in seconds.
-const resumable = 1 << 30
+const resumableBytes = 1 << 30
 
 // reopen opens a model of a set under its temporary name.
 func reopen(ctx context.Context, set *atomicfile.Set, path string) (*onnx.File, error) {
@@ -122,8 +123,8 @@ func reopen(ctx context.Context, set *atomicfile.Set, path string) (*onnx.File, 
 	return out, nil
 }
 
-// discard removes the files of an output that another one replaces.
-func (r *run) discard(p *onnx.Plan) error {
+// discardFiles removes the files of an output that another one replaces.
+func (r *run) discardFiles(p *onnx.Plan) error {
 	var errs []error
 	for _, path := range p.Paths(r.path) {
 		errs = append(errs, r.set.Remove(path))
@@ -139,26 +140,26 @@ func (r *run) publish(ctx context.Context) error {
 	return r.set.Publish(r.path)
 }
 
-// finish reports on the output.
-func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.File) (_ *Result, err error) {
+// reportResult reports on the output.
+func (r *run) reportResult(ctx context.Context, p *onnx.Plan, made *result, out *onnx.File) (_ *Result, err error) {
 	// A rejected output is a file of its own, without the folder of the model.
 	if r.folder != nil && r.path == r.Output {
 		if err := r.folder.Write(r.set, r.layers, r.config); err != nil {
 			return nil, err
 		}
 	}
-	in := r.input()
+	in := r.reportInput()
 	in.Result = report.Model{Path: r.path, IR: out.Model, Metadata: out.Metadata()}
 	// Build calls this after it has measured errors: until then digests and flushes go on.
 	in.Files = func(ctx context.Context) (source, result []report.File, err error) {
-		sums, err := r.sums.wait()
+		sums, err := r.digests.wait()
 		if err == nil {
 			err = made.complete(ctx)
 		}
 		return files(r.source, sums), made.files, err
 	}
 	in.Errors = r.Errors
-	if p.Size() >= resumable || r.Divided {
+	if p.Size() >= resumableBytes || r.ManyProcesses {
 		in.Journal = r.Journal
 	}
 	in.Environment = r.environment()
@@ -168,20 +169,20 @@ func (r *run) finish(ctx context.Context, p *onnx.Plan, made *result, out *onnx.
 		}
 	}
 	res := &Result{Input: r.Input, Output: r.path}
-	if r.verified != nil {
-		res.NotRun = r.verified.Skipped
+	if r.verification != nil {
+		res.NotRun = r.verification.Skipped
 	}
 	if res.Report, err = report.Build(ctx, in); err != nil {
 		return nil, err
 	}
-	if err := r.hold(ctx, p, res.Report); err != nil {
+	if err := r.checkInvariants(ctx, p, res.Report); err != nil {
 		return nil, err
 	}
 	res.Rejected = !res.Report.Passed()
 	return res, r.writeReports(ctx, res)
 }
 
-func (r *run) input() report.Input {
+func (r *run) reportInput() report.Input {
 	var copied *report.Copied
 	if r.folder != nil && r.path == r.Output {
 		copied = &report.Copied{Files: r.folder.Copied, Omitted: r.folder.Omitted, Stale: r.folder.Stale}
@@ -190,13 +191,14 @@ func (r *run) input() report.Input {
 		Copied: copied,
 		Tool:   "mcompress", Version: r.Version, Recipe: r.recipe, Request: r.Request,
 		Source: report.Model{Path: r.Input, IR: r.source.Model, Metadata: r.source.Metadata()},
-		Rows:   r.rows, Gates: r.Gates, Verification: r.verified, Removed: r.layers, Config: r.config, Training: r.trained,
+		Rows:   r.rows, Gates: r.Gates, Verification: r.verification, Removed: r.layers, Config: r.config,
+		Training: r.trainings,
 		Teachers: r.teachers, Data: r.data, Search: r.Search, Target: r.Target, Hints: r.Hints, Baseline: r.Baseline,
 		Eval: r.eval, Workers: r.Workers,
 		NoDigest: !r.Digest,
 	}
-	if r.compared != nil {
-		in.Reference = &r.compared.model
+	if r.referenceModel != nil {
+		in.Reference = &r.referenceModel.model
 	}
 	return in
 }

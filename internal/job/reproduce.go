@@ -80,7 +80,7 @@ func sameSource(ctx context.Context, r *report.Report, path string) (err error) 
 		return withPath(path, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	sums, err := startSums(ctx, f, true, nil).wait()
+	sums, err := startDigests(ctx, f, true, nil).wait()
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func Request(ctx context.Context, o Options, given []pass.Option) (string, error
 		var other *fs.PathError
 		switch {
 		case err == nil:
-			g.Value = portable(g.Value)
+			g.Value = portablePath(g.Value)
 		case !errors.As(err, &other): // a value that names no file is none
 			return "", err
 		}

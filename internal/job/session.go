@@ -35,7 +35,7 @@ func (v Verification) CompareSession(ctx context.Context, a *onnx.File, b engine
 	case errors.As(err, &side) && side.Side == verify.Second:
 		return nil, side.Err // it names the file
 	case err != nil:
-		return nil, withModelPath(a.Path, a.Path, explained(set, err))
+		return nil, withModelPath(a.Path, a.Path, withChosenSizes(set, err))
 	}
 	return v.annotate(ctx, r)
 }

@@ -69,7 +69,7 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verification.Res
 	}
 	defer first.Close()
 	if b == "" {
-		r, err := v.recorded(ctx, first)
+		r, err := v.compareRecorded(ctx, first)
 		return r, withModelPath(a, b, err)
 	}
 	second, err := remote.OpenModel(ctx, b)
@@ -96,21 +96,21 @@ func withModelPath(a, b string, err error) error {
 	case side.Side == verify.First:
 		return withPath(a, err)
 	// Such an error is neither a bug nor a fault of the source, which callers tell by its type.
-	case ofValues(err):
+	case isValuesError(err):
 		return &ValuesError{withPath(b, err)}
 	}
 	return withPath(b, err)
 }
 
-// unrunnable is the error of a source that cannot be run, or not on random inputs. It skips verification and is not
-// an error of the compressed model.
-type unrunnable struct{ err error }
+// unrunnableError is the error of a source that cannot be run, or not on random inputs. It skips verification and
+// is not an error of the compressed model.
+type unrunnableError struct{ err error }
 
-func (e *unrunnable) Error() string { return e.err.Error() }
-func (e *unrunnable) Unwrap() error { return e.err }
+func (e *unrunnableError) Error() string { return e.err.Error() }
+func (e *unrunnableError) Unwrap() error { return e.err }
 
-// explained adds the chosen sizes of axes to an error of the source, which the other model has in common with it.
-func explained(set *dataset.Set, err error) error {
+// withChosenSizes adds the chosen sizes of axes to an error of the source, which the other model has in common with it.
+func withChosenSizes(set *dataset.Set, err error) error {
 	var side *verify.SideError
 	if errors.As(err, &side) && side.Side == verify.First {
 		return &verify.SideError{Side: side.Side, Err: set.Explain(side.Err)}
@@ -125,7 +125,7 @@ func (v Verification) inputError(err error) error {
 		return err
 	}
 	if err != nil && v.Data.Generated() {
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnableError{err}}
 	}
 	return err
 }
@@ -135,15 +135,15 @@ func (v Verification) inputError(err error) error {
 func (v Verification) sourceError(ctx context.Context, err error) error {
 	var side *verify.SideError
 	var bug *ir.Bug
-	var known *unrunnable
+	var known *unrunnableError
 	switch {
 	case !errors.As(err, &side) || side.Side != verify.First || ctx.Err() != nil || errors.As(err, &known):
 		return err
 	case errors.As(err, &bug):
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{side.Err}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnableError{side.Err}}
 	case v.Data.Generated():
 		return &verify.SideError{Side: verify.First,
-			Err: &unrunnable{fmt.Errorf("it does not run on random inputs; use --data: %w", side.Err)}}
+			Err: &unrunnableError{fmt.Errorf("it does not run on random inputs; use --data: %w", side.Err)}}
 	}
 	return err
 }
@@ -201,18 +201,18 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	}
 	// Equal names inside a teacher and its student are those of other layers.
 	v.Layers = v.Layers && !v.teacher
-	set, err := v.data().Open(v.reads(a, b), v.samples(c))
+	set, err := v.data().Open(v.sampleModel(a, b), v.samples(c))
 	if err != nil {
 		return nil, v.inputError(err)
 	}
 	defer set.Close()
-	r, err := v.run(ctx, a, b, set)
+	r, err := v.compareSessions(ctx, a, b, set)
 	if err != nil {
-		return nil, v.sourceError(ctx, explained(set, err))
+		return nil, v.sourceError(ctx, withChosenSizes(set, err))
 	}
 	if v.Latency {
 		if r.Latency, err = v.latency(ctx, a, b, set); err != nil {
-			return nil, v.sourceError(ctx, explained(set, err))
+			return nil, v.sourceError(ctx, withChosenSizes(set, err))
 		}
 	}
 	if c.known {
@@ -221,13 +221,14 @@ func (v Verification) compareWithin(ctx context.Context, a, b *onnx.File) (*veri
 	return v.annotate(ctx, r)
 }
 
-// run compares both models: their outputs, and then what is inside of them in sessions of their own, as those that
-// retain values do not fuse operators. Whether layers are compared thus moves no figure of outputs.
-func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set) (r *verification.Result, err error) {
-	err = v.sessions(ctx, a, b, nil, func(first, second engine.Session) error {
+// compareSessions compares both models: their outputs, and then what is inside of them in sessions of their own, as
+// those that retain values do not fuse operators. Whether layers are compared thus moves no figure of outputs.
+func (v Verification) compareSessions(ctx context.Context, a, b *onnx.File,
+	set *dataset.Set) (r *verification.Result, err error) {
+	err = v.withSessions(ctx, a, b, nil, func(first, second engine.Session) error {
 		o := verify.Options{Batch: v.Data.Batch, Scores: v.Scores, Metric: v.Metric}
-		if r, err = verify.Compare(ctx, v.named(first, second), second, set, o); err == nil {
-			r.Weights = loaded(first, second)
+		if r, err = verify.Compare(ctx, v.firstSession(first, second), second, set, o); err == nil {
+			r.Weights = weightsOf(first, second)
 		}
 		return err
 	})
@@ -238,7 +239,7 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 	if err != nil {
 		return nil, err
 	}
-	err = v.sessions(ctx, a, b, layers.Names, func(first, second engine.Session) error {
+	err = v.withSessions(ctx, a, b, layers.Names, func(first, second engine.Session) error {
 		return layers.Compare(ctx, first, second, set, v.Data.Batch, r)
 	})
 	if err != nil && ctx.Err() == nil { // such as values that need more memory than outputs do
@@ -248,12 +249,12 @@ func (v Verification) run(ctx context.Context, a, b *onnx.File, set *dataset.Set
 	return r, err
 }
 
-// sessions opens both models, with the values that they keep, for run.
-func (v Verification) sessions(ctx context.Context, a, b *onnx.File, keep []string,
+// withSessions opens both models, with the values that they keep, for run.
+func (v Verification) withSessions(ctx context.Context, a, b *onnx.File, keep []string,
 	run func(first, second engine.Session) error) error {
 	first, done, err := v.Backend.Open(ctx, a, keep)
 	if err != nil {
-		return &verify.SideError{Side: verify.First, Err: &unrunnable{err}}
+		return &verify.SideError{Side: verify.First, Err: &unrunnableError{err}}
 	}
 	defer done()
 	second, done, err := v.Backend.Open(ctx, b, keep)
@@ -264,9 +265,9 @@ func (v Verification) sessions(ctx context.Context, a, b *onnx.File, keep []stri
 	return run(first, second)
 }
 
-// loaded are the bytes of weights that two sessions of the engine hold; nil for other sessions, and if weights are
+// weightsOf are the bytes of weights that two sessions of the engine hold; nil for other sessions, and if weights are
 // streamed.
-func loaded(sessions ...engine.Session) *verification.Weights {
+func weightsOf(sessions ...engine.Session) *verification.Weights {
 	var bytes []int64
 	for _, s := range sessions {
 		e, embedded := s.(interface{ Weights() (held, streamed int64) })
@@ -283,8 +284,8 @@ func loaded(sessions ...engine.Session) *verification.Weights {
 	return &verification.Weights{Before: bytes[0], After: bytes[1]}
 }
 
-// reads is the model that samples are read for.
-func (v Verification) reads(a, b *onnx.File) *ir.Model {
+// sampleModel is the model that samples are read for.
+func (v Verification) sampleModel(a, b *onnx.File) *ir.Model {
 	if v.teacher && !hasInputs(a.Model.Graph, b.Model.Graph) {
 		return b.Model
 	}
@@ -298,10 +299,10 @@ func hasInputs(g, other *ir.Graph) bool {
 	})
 }
 
-// named returns the first session, with the names of the second one if it is its teacher.
-func (v Verification) named(first, second engine.Session) engine.Session {
+// firstSession returns the first session, with the names of the second one if it is its teacher.
+func (v Verification) firstSession(first, second engine.Session) engine.Session {
 	if v.teacher {
-		return verify.Renamed(first, second)
+		return verify.WithNamesOf(first, second)
 	}
 	return first
 }
@@ -309,14 +310,14 @@ func (v Verification) named(first, second engine.Session) engine.Session {
 // latency times both models, in sessions of their own.
 func (v Verification) latency(ctx context.Context, a, b *onnx.File,
 	set *dataset.Set) (l *verification.Latency, err error) {
-	return l, v.sessions(ctx, a, b, nil, func(first, second engine.Session) error {
-		l, err = verify.Latency(ctx, v.named(first, second), second, set, verify.Options{Batch: v.Data.Batch})
+	return l, v.withSessions(ctx, a, b, nil, func(first, second engine.Session) error {
+		l, err = verify.Latency(ctx, v.firstSession(first, second), second, set, verify.Options{Batch: v.Data.Batch})
 		return err
 	})
 }
 
-// recorded runs a alone.
-func (v Verification) recorded(ctx context.Context, a *onnx.File) (*verification.Result, error) {
+// compareRecorded runs a alone.
+func (v Verification) compareRecorded(ctx context.Context, a *onnx.File) (*verification.Result, error) {
 	if v.Data.Generated() {
 		return nil, pass.OptionErrorf("one model is compared with recorded outputs or labels: name them with --data, or " +
 			"name a second model")
@@ -384,8 +385,9 @@ func (v Verification) checkSteps(m *ir.Model) error {
 		return nil
 	}
 	return &verify.SideError{Side: verify.First,
-		Err: &unrunnable{fmt.Errorf("it has %s nodes and initializers; without --verify a run is limited to %s steps",
-			humanize.Comma(n), humanize.Comma(v.Backend.Limits.Steps))}}
+		Err: &unrunnableError{
+			fmt.Errorf("it has %s nodes and initializers; without --verify a run is limited to %s steps",
+				humanize.Comma(n), humanize.Comma(v.Backend.Limits.Steps))}}
 }
 
 // checkLimits returns an error if the models are too large to be run.
@@ -393,16 +395,18 @@ func (v Verification) checkLimits(c cost) error {
 	switch {
 	case !v.Force && c.weights > maxDefaultWeights:
 		return &verify.SideError{Side: verify.First,
-			Err: &unrunnable{fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify",
-				size(c.weights), size(maxDefaultWeights))}}
+			Err: &unrunnableError{
+				fmt.Errorf("it has %s of weights; models with more than %s are verified only with --verify",
+					size(c.weights), size(maxDefaultWeights))}}
 	case !v.Force && v.Backend.Limits.Memory > 0 && c.arena > v.Backend.Limits.Memory:
 		hint := "--verify raises it"
 		if v.Backend.Limits.Fixed {
 			hint = "it is half of the memory limit"
 		}
 		return &verify.SideError{Side: verify.First,
-			Err: &unrunnable{fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: %s",
-				size(c.arena), size(v.Backend.Limits.Memory), hint)}}
+			Err: &unrunnableError{
+				fmt.Errorf("a run needs %s in addition to the weights, the limit for one model is %s: %s",
+					size(c.arena), size(v.Backend.Limits.Memory), hint)}}
 	}
 	return nil
 }

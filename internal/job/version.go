@@ -9,8 +9,8 @@ import (
 
 const module = "github.com/mcompress/mcompress"
 
-// base is the version of builds that record neither a module version nor a revision, such as those of go run.
-const base = "v0.1.0-devel"
+// baseVersion is the version of builds that record neither a module version nor a revision, such as those of go run.
+const baseVersion = "v0.1.0-devel"
 
 // release is the version of a release build, set by
 // -ldflags "-X github.com/mcompress/mcompress/internal/job.release=v1.2.3".
@@ -21,9 +21,9 @@ var release string
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return cmp.Or(release, base)
+		return cmp.Or(release, baseVersion)
 	}
-	return cmp.Or(release, moduleVersion(info), revision(info), base)
+	return cmp.Or(release, moduleVersion(info), revision(info), baseVersion)
 }
 
 // moduleVersion is empty for a build that has none, which the go command calls (devel).
@@ -54,6 +54,6 @@ func revision(info *debug.BuildInfo) string {
 		return ""
 	}
 	// The setting vcs.modified is true, false or absent.
-	version := base + "+" + commit[:min(12, len(commit))]
+	version := baseVersion + "+" + commit[:min(12, len(commit))]
 	return version + strings.TrimSuffix(strings.Replace(setting("vcs.modified"), "true", ".dirty", 1), "false")
 }

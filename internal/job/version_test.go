@@ -16,7 +16,7 @@ func TestVersionOfABuild(t *testing.T) {
 		{"installed", debug.BuildInfo{Main: debug.Module{Path: module, Version: "v1.2.3"}}, "v1.2.3", ""},
 		{"go run", debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}}, "", ""},
 		{"checkout", debug.BuildInfo{Main: debug.Module{Path: module, Version: "(devel)"}, Settings: settings}, "",
-			base + "+0123456789ab.dirty"},
+			baseVersion + "+0123456789ab.dirty"},
 		{"library", debug.BuildInfo{Main: debug.Module{Path: "example.com/a"},
 			Deps: []*debug.Module{{Path: module, Version: "v1.2.3"}}, Settings: settings}, "v1.2.3", ""},
 		{"replaced", debug.BuildInfo{Main: debug.Module{Path: "example.com/a"},

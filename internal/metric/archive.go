@@ -20,12 +20,12 @@ import (
 // An archive is an .npz file whose arrays grow run by run: their elements are in one file each until finish.
 type archive struct {
 	path   string // without its extension
-	left   *int64 // bytes that may be written
-	arrays map[string]*growing
+	free   *int64 // bytes that may be written
+	arrays map[string]*arrayFile
 }
 
-// A growing array is the concatenation of runs along the first axis.
-type growing struct {
+// A arrayFile array is the concatenation of runs along the first axis.
+type arrayFile struct {
 	dtype  ir.DType
 	shapes [][]int64 // of the runs
 	file   *os.File
@@ -71,7 +71,7 @@ func (a *archive) append(name string, x *ir.Array, n int) error {
 	for _, t := range x.Text {
 		bytes += int64(stringBytes + 4*len(t))
 	}
-	if *a.left -= 2 * bytes; *a.left < 0 { // in its own file, and then in the archive
+	if *a.free -= 2 * bytes; *a.free < 0 { // in its own file, and then in the archive
 		return inapplicable("outputs and inputs take more than %d GiB; use fewer samples (--limit)", maxFiles>>30)
 	}
 	g, err := a.array(name, x.DType)
@@ -92,7 +92,7 @@ func (a *archive) append(name string, x *ir.Array, n int) error {
 const stringBytes = 16
 
 // array is that of the name, which may be a new one.
-func (a *archive) array(name string, dtype ir.DType) (*growing, error) {
+func (a *archive) array(name string, dtype ir.DType) (*arrayFile, error) {
 	g := a.arrays[name]
 	switch {
 	case g == nil:
@@ -100,9 +100,9 @@ func (a *archive) array(name string, dtype ir.DType) (*growing, error) {
 		if err != nil {
 			return nil, err
 		}
-		g = &growing{dtype: dtype, file: f}
+		g = &arrayFile{dtype: dtype, file: f}
 		if a.arrays == nil {
-			a.arrays = map[string]*growing{}
+			a.arrays = map[string]*arrayFile{}
 		}
 		a.arrays[name] = g
 	case g.dtype != dtype:
@@ -133,7 +133,7 @@ func (a *archive) write(w io.Writer) (err error) {
 }
 
 // write writes one array, or one of each run if they differ in other axes than the first.
-func (g *growing) write(z *zip.Writer, name string) error {
+func (g *arrayFile) write(z *zip.Writer, name string) error {
 	if g.text != nil {
 		if err := g.spell(); err != nil {
 			return err
@@ -146,25 +146,25 @@ func (g *growing) write(z *zip.Writer, name string) error {
 	for _, s := range g.shapes[1:] {
 		// A run with other sizes cannot be joined with the first one.
 		if !slices.Equal(s[1:], whole[1:]) {
-			return g.each(z, name)
+			return g.writeRuns(z, name)
 		}
 		whole[0] += s[0]
 	}
-	return g.entry(z, name, whole)
+	return g.writeEntry(z, name, whole)
 }
 
-// each writes an array for each run.
-func (g *growing) each(z *zip.Writer, name string) error {
+// writeRuns writes an array for each run.
+func (g *arrayFile) writeRuns(z *zip.Writer, name string) error {
 	for i, shape := range g.shapes {
-		if err := g.entry(z, fmt.Sprintf("%s.%d", name, i), shape); err != nil {
+		if err := g.writeEntry(z, fmt.Sprintf("%s.%d", name, i), shape); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// entry writes an array from the position of the file.
-func (g *growing) entry(z *zip.Writer, name string, shape []int64) error {
+// writeEntry writes an array from the position of the file.
+func (g *arrayFile) writeEntry(z *zip.Writer, name string, shape []int64) error {
 	w, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (g *growing) entry(z *zip.Writer, name string, shape []int64) error {
 }
 
 // width is the number of characters of the longest string, at least 1.
-func (g *growing) width() int64 {
+func (g *arrayFile) width() int64 {
 	most := 1
 	for _, t := range g.text {
 		most = max(most, utf8.RuneCountInString(t))
@@ -194,7 +194,7 @@ func (g *growing) width() int64 {
 const maxText = 1 << 30
 
 // spell writes the strings as NumPy does, in UTF-32 and of equal length.
-func (g *growing) spell() error {
+func (g *arrayFile) spell() error {
 	width := int(g.width())
 	if int64(width)*int64(len(g.text))*4 > maxText {
 		return inapplicable("%d strings of up to %d characters take more than %d GiB in NumPy", len(g.text),

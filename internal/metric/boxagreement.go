@@ -17,7 +17,7 @@ func newBoxAgreement(o options) (Scorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mean{of: func(b *Batch, out outputs) ([]ratio, error) {
+	return &mean{ratios: func(b *Batch, out outputs) ([]ratio, error) {
 		want, err := detectedBoxes(b, b.Want)
 		if err != nil {
 			return nil, err
@@ -44,13 +44,13 @@ func overlaps(want, got []box, least float64) []float64 {
 	taken := make([]bool, len(got))
 	var found []float64
 	for _, w := range want {
-		best, at := least, none
+		best, at := least, noClass
 		for k, g := range got {
-			if o := w.iou(g); !taken[k] && w.class == g.class && o >= best && (at == none || o > best) {
+			if o := w.iou(g); !taken[k] && w.class == g.class && o >= best && (at == noClass || o > best) {
 				best, at = o, k
 			}
 		}
-		if at != none {
+		if at != noClass {
 			taken[at] = true
 			found = append(found, best)
 		}
@@ -79,7 +79,7 @@ func (m *BoxMatch) Add(o BoxMatch) {
 // number of the image (x1, y1, x2, y2, class, score).
 func MatchBoxes(want, got *ir.Array) (BoxMatch, bool) {
 	m := BoxMatch{IoU: defaultIoU}
-	corners := centered(want)+centered(got) <= 0
+	corners := centerExcess(want)+centerExcess(got) <= 0
 	a, b := boxRows(want, corners), boxRows(got, corners)
 	if a == nil || len(a) != len(b) {
 		return m, false
@@ -107,9 +107,9 @@ func boxWidth(a *ir.Array) (width, first int, ok bool) {
 	return width, first, true
 }
 
-// centered is by how many the rows that can only be centers and sizes outnumber the others. A few boxes of corners may
-// have no area, or a negative one, and two outputs have one form.
-func centered(a *ir.Array) (n int) {
+// centerExcess is by how many the rows that can only be centers and sizes outnumber the others. A few boxes of
+// corners may have no area, or a negative one, and two outputs have one form.
+func centerExcess(a *ir.Array) (n int) {
 	width, first, ok := boxWidth(a)
 	if !ok {
 		return 0

@@ -65,20 +65,20 @@ func (c *centroids) Add(_ context.Context, b *Batch) error {
 
 // Score implements Scorer.
 func (c *centroids) Score(ctx context.Context) (Score, error) {
-	after := c.right(c.vectors[1])
+	after := c.hits(c.vectors[1])
 	before := after
 	if c.paired {
-		before = c.right(c.vectors[0])
+		before = c.hits(c.vectors[0])
 	}
 	m := &mean{paired: c.paired}
 	for i := range after {
-		m.add(before[i], after[i], 1)
+		m.addSample(before[i], after[i], 1)
 	}
 	return m.Score(ctx)
 }
 
-// right is 1 for each sample that is nearest to the centroid of its class. Samples with a negative label are left out.
-func (c *centroids) right(vectors [][]float32) []float64 {
+// hits is 1 for each sample that is nearest to the centroid of its class. Samples with a negative label are left out.
+func (c *centroids) hits(vectors [][]float32) []float64 {
 	sums, n := map[int64][]float64{}, map[int64]float64{}
 	for i, v := range vectors {
 		class := c.labels[i]
@@ -90,14 +90,14 @@ func (c *centroids) right(vectors [][]float32) []float64 {
 		}
 		n[class]++
 	}
-	delete(sums, none)
+	delete(sums, noClass)
 	classes := slices.Sorted(maps.Keys(sums))
 	var out []float64
 	for i, v := range vectors {
 		if c.labels[i] < 0 {
 			continue
 		}
-		best, nearest := int64(none), math.Inf(1)
+		best, nearest := int64(noClass), math.Inf(1)
 		for _, class := range classes {
 			if d := distance(v, sums[class], n[class], class == c.labels[i]); class >= 0 && d < nearest {
 				best, nearest = class, d

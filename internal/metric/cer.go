@@ -25,7 +25,7 @@ func newCER(o options) (Scorer, error) {
 			return nil, err
 		}
 	}
-	return &mean{of: d.errors}, nil
+	return &mean{ratios: d.errors}, nil
 }
 
 // A decoder turns outputs into texts.
@@ -117,7 +117,7 @@ func (d *decoder) ctc(a *ir.Array, n int) [][]int64 {
 	}
 	out := make([][]int64, n)
 	for i := range out {
-		last := int64(none)
+		last := int64(noClass)
 		for t := range steps {
 			class := best[i*sample+t*step]
 			if class != last && class != d.blank {
@@ -168,7 +168,7 @@ func (d *decoder) class(character string) int64 {
 	at, ok := d.characters[character]
 	switch {
 	case !ok:
-		return none - 1
+		return noClass - 1
 	case d.blank >= 0 && at >= d.blank:
 		return at + 1
 	}

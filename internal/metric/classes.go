@@ -11,8 +11,8 @@ import (
 // of more axes are images or feature maps, unless labels have more axes, too.
 const maxScoreRank = 3
 
-// none is the top-1 class of a row of NaNs.
-const none = -1
+// noClass is the top-1 class of a row of NaNs.
+const noClass = -1
 
 // Top1 is the index of the largest element of each row along the last axis, the first of several; -1 for a row of NaNs.
 // It is nil for rows of one element and for tensors of more than three axes, which are no scores.
@@ -29,17 +29,17 @@ func Top1(a *ir.Array) []int64 {
 
 // largest is the class with the largest score, the first of several; none for NaNs.
 func largest(classes int, score func(c int) float64) int64 {
-	at := none
+	at := noClass
 	for c := range classes {
-		if x := score(c); x == x && (at == none || x > score(at)) {
+		if x := score(c); x == x && (at == noClass || x > score(at)) {
 			at = c
 		}
 	}
 	return int64(at)
 }
 
-// predicted are the predictions for labels: classes, or scores of classes, or one score for each label.
-type predicted struct {
+// prediction are the predictions for labels: classes, or scores of classes, or one score for each label.
+type prediction struct {
 	data    []float64
 	labels  int // of a sample
 	classes int // 0 for classes, 1 for one score, else the number of scores of a label
@@ -49,7 +49,7 @@ type predicted struct {
 
 // predictions are those of the first suitable output for labels of the given shape of a sample. oneScore admits one
 // score for each label.
-func predictions(b *Batch, out outputs, oneScore bool) (*predicted, error) {
+func predictions(b *Batch, out outputs, oneScore bool) (*prediction, error) {
 	shape, ok := sample(b.Labels, b.N)
 	if !ok {
 		return nil, inapplicable("labels are %s, but the run has %d samples", b.Labels, b.N)
@@ -64,12 +64,12 @@ func predictions(b *Batch, out outputs, oneScore bool) (*predicted, error) {
 		"with --scores", shape)
 }
 
-func predictionsOf(a *ir.Array, labels []int64, n int, oneScore bool) *predicted {
+func predictionsOf(a *ir.Array, labels []int64, n int, oneScore bool) *prediction {
 	if !readable(a) || a.Elems() == 0 {
 		return nil
 	}
 	count := int(ir.Spec{DType: ir.Uint8, Shape: labels}.Elems())
-	p := &predicted{labels: count, stride: 1}
+	p := &prediction{labels: count, stride: 1}
 	switch all := n * count; {
 	case count == 0:
 		return nil
@@ -92,7 +92,7 @@ func predictionsOf(a *ir.Array, labels []int64, n int, oneScore bool) *predicted
 
 // step is the stride between the scores of a label: 1 if classes are the last axis, that of channels if they are the
 // first one of a sample; 0 if neither is.
-func (p *predicted) step(a *ir.Array, labels []int64, n int) int {
+func (p *prediction) step(a *ir.Array, labels []int64, n int) int {
 	of, _ := sample(a, n)
 	squeezed := func(s []int64) []int64 {
 		return slices.DeleteFunc(slices.Clone(s), func(d int64) bool { return d == 1 })
@@ -109,8 +109,8 @@ func (p *predicted) step(a *ir.Array, labels []int64, n int) int {
 	return 0
 }
 
-// has reports labels that have no score, as those that count from 1, which would be wrong answers of any model.
-func (p *predicted) has(b *Batch, labels [][]int64) error {
+// checkLabels reports labels that have no score, as those that count from 1, which would be wrong answers of any model.
+func (p *prediction) checkLabels(b *Batch, labels [][]int64) error {
 	if p.classes < 2 {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (p *predicted) has(b *Batch, labels [][]int64) error {
 }
 
 // score is that of class c for label k of sample i; the prediction itself without scores of classes.
-func (p *predicted) score(i, k, c int) float64 {
+func (p *prediction) score(i, k, c int) float64 {
 	if p.stride == 1 {
 		return p.data[(i*p.labels+k)*max(1, p.classes)+c]
 	}
@@ -135,7 +135,7 @@ func (p *predicted) score(i, k, c int) float64 {
 }
 
 // class is the predicted class of label k of sample i, none for NaNs.
-func (p *predicted) class(i, k int) int64 {
+func (p *prediction) class(i, k int) int64 {
 	if p.classes == 0 {
 		return int64(p.score(i, k, 0))
 	}
@@ -144,7 +144,7 @@ func (p *predicted) class(i, k int) int64 {
 
 // rank is the number of classes with a higher score than the class, or the same one and a lower number. A class without
 // a score is the last.
-func (p *predicted) rank(i, k int, class int64) int {
+func (p *prediction) rank(i, k int, class int64) int {
 	if class < 0 || class >= int64(p.classes) || p.score(i, k, int(class)) != p.score(i, k, int(class)) {
 		return p.classes
 	}

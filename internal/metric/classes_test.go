@@ -20,7 +20,7 @@ func TestTop1(t *testing.T) {
 		want int64
 	}{
 		{[]float32{1, 3, 3, 2}, 1}, {[]float32{5, 5, 5, 5}, 0}, {[]float32{0, 1, 2, 2}, 2}, {[]float32{-1, -2, -1, -3}, 0},
-		{[]float32{nan, 1, nan, 1}, 1}, {[]float32{nan, nan, nan, nan}, none},
+		{[]float32{nan, 1, nan, 1}, 1}, {[]float32{nan, nan, nan, nan}, noClass},
 	} {
 		if got := Top1(ir.ArrayOf(c.row, 1, 4)); !slices.Equal(got, []int64{c.want}) {
 			t.Errorf("%v: class %v, want %d", c.row, got, c.want)

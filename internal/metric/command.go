@@ -26,7 +26,7 @@ func Command(args []string, limit time.Duration) Evaluator {
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		// A program may write without end; what is beyond the bounds is dropped as it comes.
-		out, messages := &bounded{most: maxResult}, &bounded{most: maxResult}
+		out, messages := &boundedBuffer{limit: maxResult}, &boundedBuffer{limit: maxResult}
 		// The capacity ends with the arguments: append must not write into the caller's array, which later calls
 		// use.
 		c := exec.CommandContext(ctx, args[0], append(args[1:len(args):len(args)], f.Reference, f.Candidate, f.Data)...)
@@ -37,10 +37,10 @@ func Command(args []string, limit time.Duration) Evaluator {
 			return v, fmt.Errorf("%s: it took more than %v", args[0], limit)
 		case err != nil:
 			return v, fmt.Errorf("%s: %w%s", args[0], err, messages.last())
-		case out.lost:
+		case out.overflow:
 			return v, fmt.Errorf("%s: its output has more than %d bytes", args[0], maxResult)
 		}
-		if v, err = parseValue(out.kept.Bytes()); err != nil {
+		if v, err = parseValue(out.buffer.Bytes()); err != nil {
 			return v, fmt.Errorf("%s: %w", args[0], err)
 		}
 		return v, nil
@@ -68,25 +68,25 @@ func parseValue(text []byte) (v Value, err error) {
 	return Value{*fields.Name, *fields.Value, *fields.Higher}, nil
 }
 
-// A bounded buffer keeps the first bytes that are written to it.
-type bounded struct {
-	kept bytes.Buffer
-	most int
-	lost bool
+// A boundedBuffer buffer keeps the first bytes that are written to it.
+type boundedBuffer struct {
+	buffer   bytes.Buffer
+	limit    int
+	overflow bool
 }
 
 // Write implements io.Writer.
-func (b *bounded) Write(p []byte) (int, error) {
-	keep := min(len(p), b.most-b.kept.Len())
-	b.lost = b.lost || keep < len(p)
-	b.kept.Write(p[:keep])
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	keep := min(len(p), b.limit-b.buffer.Len())
+	b.overflow = b.overflow || keep < len(p)
+	b.buffer.Write(p[:keep])
 	// A short count would be an error of writing, which ends the program.
 	return len(p), nil
 }
 
 // last is the last line, as the end of a message.
-func (b *bounded) last() string {
-	text := strings.TrimSpace(b.kept.String())
+func (b *boundedBuffer) last() string {
+	text := strings.TrimSpace(b.buffer.String())
 	text = text[strings.LastIndex(text, "\n")+1:]
 	if text == "" {
 		return ""

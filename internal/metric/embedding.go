@@ -36,15 +36,15 @@ func vectors(b *Batch, a *ir.Array) [][]float64 {
 			if masks != nil && int64(len(masks[i])) == shape[0] {
 				mask = masks[i]
 			}
-			all[i] = pooled(all[i], int(shape[1]), mask)
+			all[i] = meanPool(all[i], int(shape[1]), mask)
 		}
 		normalize(all[i])
 	}
 	return all
 }
 
-// pooled is the mean of the tokens whose mask is not 0.
-func pooled(tokens []float64, width int, mask []float64) []float64 {
+// meanPool is the mean of the tokens whose mask is not 0.
+func meanPool(tokens []float64, width int, mask []float64) []float64 {
 	sum, n := make([]float64, width), 0.0
 	for t := range len(tokens) / width {
 		if mask != nil && mask[t] == 0 {
@@ -84,7 +84,7 @@ func dot(v, w []float64) float64 {
 
 // newEmbeddingCosine is the mean of the cosine similarities of the samples' embeddings to those of the reference.
 func newEmbeddingCosine(options) (Scorer, error) {
-	return &mean{of: func(b *Batch, out outputs) ([]ratio, error) {
+	return &mean{ratios: func(b *Batch, out outputs) ([]ratio, error) {
 		want, err := embeddings(b, b.Want)
 		if err != nil {
 			return nil, err

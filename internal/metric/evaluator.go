@@ -33,41 +33,41 @@ type Evaluator func(ctx context.Context, f Files) (Value, error)
 
 // Measure is the measure of the evaluator. It remembers the value of the last reference; measurements must not be
 // concurrent.
-func (e Evaluator) Measure() Measure { return &evaluated{evaluate: e} }
+func (e Evaluator) Measure() Measure { return &evaluatorMeasure{evaluate: e} }
 
-// An evaluated measure has an evaluator and what it returned for the last reference.
-type evaluated struct {
+// An evaluatorMeasure measure has an evaluator and what it returned for the last reference.
+type evaluatorMeasure struct {
 	evaluate  Evaluator
 	reference []byte // digest of its outputs and of the data; nil before the first one
 	value     Value
 }
 
 // New implements Measure.
-func (e *evaluated) New() (Scorer, error) {
+func (e *evaluatorMeasure) New() (Scorer, error) {
 	folder, err := atomicfile.NewFolder("")
 	if err != nil {
 		return nil, err
 	}
-	s := &evaluation{evaluated: e, folder: folder}
+	s := &evaluation{evaluatorMeasure: e, folder: folder}
 	budget := int64(maxFiles)
 	for k, name := range []string{"reference", "candidate", "data"} {
-		s.archives[k] = &archive{path: filepath.Join(folder.Path, name), left: &budget}
+		s.archives[k] = &archive{path: filepath.Join(folder.Path, name), free: &budget}
 	}
 	return s, nil
 }
 
 // OfClasses implements Measure.
-func (*evaluated) OfClasses() bool { return false }
+func (*evaluatorMeasure) OfClasses() bool { return false }
 
 // Verbatim implements Measure.
-func (*evaluated) Verbatim() bool { return true }
+func (*evaluatorMeasure) Verbatim() bool { return true }
 
 // maxFiles bounds the files of an evaluator, in bytes.
 const maxFiles = 8 << 30
 
 // An evaluation writes the files of an evaluator, in a temporary folder.
 type evaluation struct {
-	*evaluated
+	*evaluatorMeasure
 	folder   *atomicfile.Folder
 	archives [3]*archive // of Files
 	paired   bool
@@ -125,7 +125,7 @@ func (e *evaluation) Score(ctx context.Context) (Score, error) {
 }
 
 // ofReference is the value of the reference.
-func (e *evaluated) ofReference(ctx context.Context, f Files) (Value, error) {
+func (e *evaluatorMeasure) ofReference(ctx context.Context, f Files) (Value, error) {
 	digest, err := digestOf(f.Reference, f.Data)
 	if err != nil || bytes.Equal(digest, e.reference) {
 		return e.value, err
@@ -157,7 +157,7 @@ func digestOf(paths ...string) ([]byte, error) {
 }
 
 // call runs the evaluator and checks its result.
-func (e *evaluated) call(ctx context.Context, f Files) (Value, error) {
+func (e *evaluatorMeasure) call(ctx context.Context, f Files) (Value, error) {
 	v, err := e.evaluate(ctx, f)
 	switch {
 	case err != nil:

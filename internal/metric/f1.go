@@ -33,7 +33,7 @@ func newF1(o options) (Scorer, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := p.has(b, labels); err != nil {
+			if err := p.checkLabels(b, labels); err != nil {
 				return nil, err
 			}
 			return func(c *counts, i int) {
@@ -42,7 +42,7 @@ func newF1(o options) (Scorer, error) {
 				}
 				for k, label := range labels[i] {
 					if label >= 0 {
-						c.add(p, i, k, label, threshold)
+						c.addPrediction(p, i, k, label, threshold)
 					}
 				}
 			}, nil
@@ -51,8 +51,8 @@ func newF1(o options) (Scorer, error) {
 	}, nil
 }
 
-// add counts the prediction for a label.
-func (c counts) add(p *predicted, i, k int, label int64, threshold float64) {
+// addPrediction counts the prediction for a label.
+func (c counts) addPrediction(p *prediction, i, k int, label int64, threshold float64) {
 	class := int64(0)
 	if p.classes != 1 {
 		class = p.class(i, k)
@@ -61,7 +61,7 @@ func (c counts) add(p *predicted, i, k int, label int64, threshold float64) {
 	}
 	count := func(class int64, f func(m *matches)) {
 		// With a threshold only the positive class has an F1; a prediction of NaNs is of no class.
-		if p.classes == 1 && class != positive || class == none {
+		if p.classes == 1 && class != positive || class == noClass {
 			return
 		}
 		m := c[class]

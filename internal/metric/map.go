@@ -53,7 +53,7 @@ func newMeanAP(o options) (Scorer, error) {
 				if *d == nil {
 					*d = detections{}
 				}
-				d.match(found[i], labels[i], thresholds, b.First+i)
+				d.addSample(found[i], labels[i], thresholds, b.First+i)
 			}, nil
 		},
 		value: func(parts []*detections) float64 { return meanAP(parts, len(thresholds)) },
@@ -239,8 +239,9 @@ type detection struct {
 	matched uint16
 }
 
-// match matches detections of a sample, those of higher scores first, each with the free label of the highest overlap.
-func (d detections) match(found, labels []box, thresholds []float64, sample int) {
+// addSample matches detections of a sample, those of higher scores first, each with the free label of the highest
+// overlap.
+func (d detections) addSample(found, labels []box, thresholds []float64, sample int) {
 	byClass := map[int64][2][]box{}
 	for k, list := range [2][]box{found, labels} {
 		for _, x := range list {
@@ -256,11 +257,11 @@ func (d detections) match(found, labels []box, thresholds []float64, sample int)
 			d[class] = c
 		}
 		c.labels += len(of[1])
-		c.found = append(c.found, matched(of[0], of[1], thresholds, sample)...)
+		c.found = append(c.found, matchDetections(of[0], of[1], thresholds, sample)...)
 	}
 }
 
-func matched(found, labels []box, thresholds []float64, sample int) []detection {
+func matchDetections(found, labels []box, thresholds []float64, sample int) []detection {
 	slices.SortStableFunc(found, func(a, b box) int { return cmp.Compare(b.score, a.score) })
 	found = found[:min(len(found), mostDetections)]
 	out := make([]detection, len(found))
@@ -272,13 +273,13 @@ func matched(found, labels []box, thresholds []float64, sample int) []detection 
 		for i, f := range found {
 			// As pycocotools does: at a threshold of 1 rounding must not lose equal boxes, and of equal overlaps the
 			// last wins.
-			best, at := min(threshold, 1-1e-10), none
+			best, at := min(threshold, 1-1e-10), noClass
 			for k, l := range labels {
 				if o := f.iou(l); !taken[k] && o >= best {
 					best, at = o, k
 				}
 			}
-			if at != none {
+			if at != noClass {
 				taken[at] = true
 				out[i].matched |= 1 << t
 			}

@@ -11,7 +11,7 @@ type ratio struct{ value, weight float64 }
 // A mean is a metric that is a ratio of sums over samples, with equal weights in both models. Its standard error is
 // that of the ratio estimator (Cochran, Sampling Techniques, 1977, 6.3) on paired differences, from sums alone.
 type mean struct {
-	of func(b *Batch, out outputs) ([]ratio, error) // one for each sample
+	ratios func(b *Batch, out outputs) ([]ratio, error) // one for each sample
 
 	before, after, weight    float64
 	lost, gained             float64 // sums of what samples lose and gain
@@ -21,24 +21,24 @@ type mean struct {
 
 // Add implements Scorer.
 func (m *mean) Add(_ context.Context, b *Batch) error {
-	_, err := m.count(b)
+	_, err := m.addBatch(b)
 	return err
 }
 
-// count accumulates a batch and returns its sums.
-func (m *mean) count(b *Batch) (n Count, err error) {
-	got, err := m.of(b, b.Got)
+// addBatch accumulates a batch and returns its sums.
+func (m *mean) addBatch(b *Batch) (n Count, err error) {
+	got, err := m.ratios(b, b.Got)
 	if err != nil {
 		return Count{}, err
 	}
 	want := got
 	if m.paired = b.Want != nil; m.paired {
-		if want, err = m.of(b, b.Want); err != nil {
+		if want, err = m.ratios(b, b.Want); err != nil {
 			return Count{}, err
 		}
 	}
 	for i := range got {
-		m.add(want[i].value, got[i].value, got[i].weight)
+		m.addSample(want[i].value, got[i].value, got[i].weight)
 		n.Labels += got[i].weight
 		n.Before += want[i].value
 		n.After += got[i].value
@@ -46,8 +46,8 @@ func (m *mean) count(b *Batch) (n Count, err error) {
 	return n, nil
 }
 
-// add accumulates a sample.
-func (m *mean) add(before, after, weight float64) {
+// addSample accumulates a sample.
+func (m *mean) addSample(before, after, weight float64) {
 	// A sample without labels counts nowhere.
 	if weight == 0 && before == 0 && after == 0 {
 		return

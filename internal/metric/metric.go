@@ -123,7 +123,7 @@ func (c *Choice) New() (Scorer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &named{s, c.Metric}, nil
+	return &namedScorer{s, c.Metric}, nil
 }
 
 // A Batch is the outputs of one run of one or two models.
@@ -166,14 +166,14 @@ func inapplicable(format string, args ...any) error {
 	return &Inapplicable{fmt.Sprintf(format, args...)}
 }
 
-// named adds the metric's name and direction.
-type named struct {
+// namedScorer adds the metric's name and direction.
+type namedScorer struct {
 	Scorer
 	*Metric
 }
 
 // Add implements Scorer.
-func (n *named) Add(ctx context.Context, b *Batch) error {
+func (n *namedScorer) Add(ctx context.Context, b *Batch) error {
 	var err error
 	switch {
 	case n.Needs == Labels && b.Labels == nil:
@@ -195,7 +195,7 @@ func (n *named) Add(ctx context.Context, b *Batch) error {
 }
 
 // Score implements Scorer.
-func (n *named) Score(ctx context.Context) (Score, error) {
+func (n *namedScorer) Score(ctx context.Context) (Score, error) {
 	s, err := n.Scorer.Score(ctx)
 	// A scorer whose options make it another quantity has set a name.
 	s.Name, s.HigherIsBetter = cmp.Or(s.Name, n.Name), n.HigherIsBetter

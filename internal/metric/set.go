@@ -44,23 +44,23 @@ func (t *set[S]) Add(_ context.Context, b *Batch) error {
 
 // Score implements Scorer.
 func (t *set[S]) Score(context.Context) (Score, error) {
-	s := Score{Before: math.NaN(), After: t.without(1, -1), Error: math.NaN()}
+	s := Score{Before: math.NaN(), After: t.valueWithout(1, -1), Error: math.NaN()}
 	if !t.paired {
 		return s, nil
 	}
-	s.Before = t.without(0, -1)
+	s.Before = t.valueWithout(0, -1)
 	var diffs []float64
 	for g, used := range t.used {
 		if used {
-			diffs = append(diffs, t.without(1, g)-t.without(0, g))
+			diffs = append(diffs, t.valueWithout(1, g)-t.valueWithout(0, g))
 		}
 	}
 	s.Error = jackknife(diffs)
 	return s, nil
 }
 
-// without is the metric of one model without a group.
-func (t *set[S]) without(side, group int) float64 {
+// valueWithout is the metric of one model without a group.
+func (t *set[S]) valueWithout(side, group int) float64 {
 	var parts []*S
 	for g := range t.parts[side] {
 		if t.used[g] && g != group {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A scored is a prediction and its label.
-type scored struct{ score, label float64 }
+// A scorePair is a prediction and its label.
+type scorePair struct{ score, label float64 }
 
 // newSpearman is Spearman's rank correlation coefficient of scores and labels: Pearson's correlation of their ranks, of
 // equal values their mean rank (scipy.stats.spearmanr). An output of one number for each sample is the score. Otherwise
@@ -15,8 +15,8 @@ type scored struct{ score, label float64 }
 // embeddings, and the label of the first one is that of the pair.
 func newSpearman(options) (Scorer, error) {
 	p := &pairing{}
-	return &set[[]scored]{
-		read: func(b *Batch, side int) (func(*[]scored, int), error) {
+	return &set[[]scorePair]{
+		read: func(b *Batch, side int) (func(*[]scorePair, int), error) {
 			labels := [][]float64(nil)
 			if readable(b.Labels) {
 				labels = rows(b.Labels, b.N)
@@ -25,9 +25,9 @@ func newSpearman(options) (Scorer, error) {
 				return nil, inapplicable("labels are %s; it needs one number for each sample", b.Labels)
 			}
 			if scores := singleScores(b, b.sides()[side]); scores != nil {
-				return func(s *[]scored, i int) { *s = append(*s, scored{scores[i], labels[i][0]}) }, nil
+				return func(s *[]scorePair, i int) { *s = append(*s, scorePair{scores[i], labels[i][0]}) }, nil
 			}
-			return p.read(b, side, labels)
+			return p.readPairs(b, side, labels)
 		},
 		value: spearman,
 	}, nil
@@ -44,33 +44,33 @@ func singleScores(b *Batch, out outputs) []float64 {
 }
 
 // A pairing keeps the first sample of a pair of each model.
-type pairing struct{ first [2]*embedded }
+type pairing struct{ first [2]*embedding }
 
-type embedded struct {
+type embedding struct {
 	vector []float64
 	label  float64
 }
 
-// read returns the function that adds a pair at its second sample.
-func (p *pairing) read(b *Batch, side int, labels [][]float64) (func(*[]scored, int), error) {
+// readPairs returns the function that adds a pair at its second sample.
+func (p *pairing) readPairs(b *Batch, side int, labels [][]float64) (func(*[]scorePair, int), error) {
 	vs, err := embeddings(b, b.sides()[side])
 	if err != nil {
 		return nil, err
 	}
-	return func(s *[]scored, i int) {
+	return func(s *[]scorePair, i int) {
 		first := p.first[side]
 		if first == nil {
-			p.first[side] = &embedded{vs[i], labels[i][0]}
+			p.first[side] = &embedding{vs[i], labels[i][0]}
 			return
 		}
 		// A pair may span two batches, so that its first sample outlives the call.
 		p.first[side] = nil
-		*s = append(*s, scored{dot(first.vector, vs[i]), first.label})
+		*s = append(*s, scorePair{dot(first.vector, vs[i]), first.label})
 	}, nil
 }
 
 // spearman is the correlation of ranks, NaN where all scores or all labels are equal.
-func spearman(parts []*[]scored) float64 {
+func spearman(parts []*[]scorePair) float64 {
 	var x, y []float64
 	for _, part := range parts {
 		for _, s := range *part {

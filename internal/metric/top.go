@@ -7,7 +7,7 @@ func top(k int) func(options) (Scorer, error) {
 }
 
 func newTop(k int) *mean {
-	return &mean{of: func(b *Batch, out outputs) ([]ratio, error) { return hits(b, out, k) }}
+	return &mean{ratios: func(b *Batch, out outputs) ([]ratio, error) { return hits(b, out, k) }}
 }
 
 // An Accuracy measures the metric top1 and counts correct labels by run.
@@ -21,7 +21,7 @@ type Count struct{ Labels, Before, After float64 }
 
 // Add accumulates a batch and returns its counts; without outputs of the reference, Before is After. An *Inapplicable
 // means that the outputs or labels have no classes.
-func (a *Accuracy) Add(b *Batch) (Count, error) { return a.top.count(b) }
+func (a *Accuracy) Add(b *Batch) (Count, error) { return a.top.addBatch(b) }
 
 // Changed are the number of labels, and those that only the reference classifies correctly, and only the other model.
 func (a *Accuracy) Changed() (labels, lost, gained float64) {
@@ -44,7 +44,7 @@ func hits(b *Batch, out outputs, k int) ([]ratio, error) {
 	if p.classes == 0 && k > 1 {
 		return nil, inapplicable("the output holds classes, not scores")
 	}
-	if err := p.has(b, labels); err != nil {
+	if err := p.checkLabels(b, labels); err != nil {
 		return nil, err
 	}
 	all := make([]ratio, b.N)

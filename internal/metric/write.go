@@ -20,7 +20,7 @@ func WriteArrays(path string, runs iter.Seq[map[string]*ir.Array]) (err error) {
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	// The bound on files is for those of evaluators, which are temporary.
 	left := int64(math.MaxInt64)
-	a := &archive{path: filepath.Join(folder.Path, "arrays"), left: &left}
+	a := &archive{path: filepath.Join(folder.Path, "arrays"), free: &left}
 	defer func() { err = errors.Join(err, a.close()) }()
 	for arrays := range runs {
 		n, err := samplesOf(arrays)

@@ -84,8 +84,8 @@ func (g *Samples) Growth() (all []Growth) {
 	return all
 }
 
-// measure returns what may leak: the heap after a garbage collection, the sessions' accounts, and goroutines.
-func (r *Recorder) measure() []Quantity {
+// leakQuantities returns what may leak: the heap after a garbage collection, the sessions' accounts, and goroutines.
+func (r *Recorder) leakQuantities() []Quantity {
 	var idle, running int64
 	for _, s := range r.sessions {
 		if s.model != nil {

@@ -23,16 +23,16 @@ func newPlan(u *engine.Usage, phases []string) (p *plan, err error) {
 	}
 	var pieces []memory.Block
 	for i, b := range u.Plan.Blocks {
-		pieces = append(pieces, divided(b, byBlock[i], phases)...)
+		pieces = append(pieces, splitBlock(b, byBlock[i], phases)...)
 	}
 	p = &plan{usage: u}
 	p.line, err = memory.NewTimeline(pieces, len(u.Steps))
 	return p, err
 }
 
-// divided returns the values of block b, each from the step that computes it to that of the next one. What the backward
-// pass computes are gradients.
-func divided(b memory.Block, values []engine.Lifetime, phases []string) []memory.Block {
+// splitBlock returns the values of block b, each from the step that computes it to that of the next one. What the
+// backward pass computes are gradients.
+func splitBlock(b memory.Block, values []engine.Lifetime, phases []string) []memory.Block {
 	if len(values) == 0 {
 		return []memory.Block{b}
 	}
@@ -146,7 +146,7 @@ func (p *plan) waste() *Waste {
 		if len(byBlock[i]) == 0 {
 			continue // scratch memory
 		}
-		w.Unused += area - needed(byBlock[i])
+		w.Unused += area - neededArea(byBlock[i])
 		last := slices.MaxFunc(byBlock[i], func(x, y engine.Lifetime) int { return cmp.Compare(x.Last, y.Last) })
 		if late := b.Last - last.Last; late > 1 {
 			w.Late = append(w.Late, Late{Name: last.Name, Bytes: b.Bytes, Nodes: late})
@@ -158,8 +158,8 @@ func (p *plan) waste() *Waste {
 	return w
 }
 
-// needed is the area of the values of one block: at each node the size of the largest one in use.
-func needed(values []engine.Lifetime) (area int64) {
+// neededArea is the area of the values of one block: at each node the size of the largest one in use.
+func neededArea(values []engine.Lifetime) (area int64) {
 	var cuts []int
 	for _, v := range values {
 		// Between two cuts the set of values in use is the same.

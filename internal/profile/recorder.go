@@ -112,7 +112,7 @@ func (r *Recorder) End() {
 	if r.growth.Due(r.steps) {
 		// Garbage would hide what is still in use. The time of the step is taken already.
 		runtime.GC()
-		r.growth.Add(r.measure()...)
+		r.growth.Add(r.leakQuantities()...)
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *session) Step(e engine.Event, run func() error) error {
 		phase, live = s.phases[e.Index], s.plan.line.Live[e.Index]
 	}
 	live[memory.Activation] += e.Dynamic
-	r.see(live)
+	r.setLive(live)
 	r.stale += e.Stale
 	r.nested = append(r.nested, 0)
 	begin := time.Now()
@@ -191,8 +191,8 @@ func (s *session) Step(e engine.Event, run func() error) error {
 	return err
 }
 
-// see records the live memory of a node.
-func (r *Recorder) see(live memory.Usage) {
+// setLive records the live memory of a node.
+func (r *Recorder) setLive(live memory.Usage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now = live

@@ -44,7 +44,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	defer c.close()
 	c.notes = append(notes, fewer...)
 	start := func(batch *dataset.Batch) (func(context.Context) (pair, error), error) {
-		return c.start(ctx, a, b, batch)
+		return c.startRuns(ctx, a, b, batch)
 	}
 	if len(set.Carry()) > 0 {
 		// A run needs the outputs of the one before.
@@ -52,7 +52,7 @@ func Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 	}
 	err = InOrder(ctx, o.Parallel, set.Sequences(ctx, dataset.Order{Size: c.batch, Reuse: o.Parallel <= 1}), start,
 		func(batch *dataset.Batch, p pair) error {
-			return c.runs(batch, p)
+			return c.addBatch(batch, p)
 		})
 	if err != nil {
 		return nil, err
@@ -143,20 +143,20 @@ func cast(x *ir.Array, t *ir.Type) *ir.Array {
 // A comparison accumulates a Result.
 type comparison struct {
 	Options
-	set        *dataset.Set
-	names      []string // of the outputs
-	notes      []string
-	outputs    map[string]*outputSums
-	batch      int
-	samples    int
-	single     bool             // outputs are compared with recorded ones, not with those of a model
-	accuracy   *metric.Accuracy // top-1 accuracy; nil if outputs and labels have none
-	unmeasured string           // why they have none
-	metric     metric.Scorer    // nil for none
-	drop       likelihoodDrop
-	labels     map[int64]float64 // number of each class
-	first      engine.Session    // the first model
-	states     []*dataset.State  // of the models
+	set             *dataset.Set
+	names           []string // of the outputs
+	notes           []string
+	outputs         map[string]*outputSums
+	batch           int
+	samples         int
+	single          bool             // outputs are compared with recorded ones, not with those of a model
+	accuracy        *metric.Accuracy // top-1 accuracy; nil if outputs and labels have none
+	inapplicability string           // why they have none
+	metric          metric.Scorer    // nil for none
+	drop            likelihoodDrop
+	labels          map[int64]float64 // number of each class
+	first           engine.Session    // the first model
+	states          []*dataset.State  // of the models
 }
 
 // An outputSums accumulates the comparison of one output.
@@ -165,7 +165,7 @@ type outputSums struct {
 	spread  spread
 	agree   tally
 	numeric bool
-	sizes   differingSizes
+	sizes   sizeDifferences
 	seen    bool // a tensor was compared
 }
 
@@ -180,13 +180,13 @@ func newComparison(names []string, set *dataset.Set, o Options, models ...engine
 		batch: set.Size(o.Batch)}
 	c.first = models[0]
 	for _, s := range models {
-		c.states = append(c.states, dataset.NewState(carried(s, set)))
+		c.states = append(c.states, dataset.NewState(statePairs(s, set)))
 	}
 	return c, c.openMetrics()
 }
 
-// carried are the outputs of s that are inputs of the next run. A model with fewer layers has fewer caches.
-func carried(s engine.Session, set *dataset.Set) []dataset.Pair {
+// statePairs are the outputs of s that are inputs of the next run. A model with fewer layers has fewer caches.
+func statePairs(s engine.Session, set *dataset.Set) []dataset.Pair {
 	has := PortNames(s.Outputs())
 	return slices.DeleteFunc(set.Carry(), func(p dataset.Pair) bool { return !slices.Contains(has, p.Output) })
 }
@@ -194,15 +194,16 @@ func carried(s engine.Session, set *dataset.Set) []dataset.Pair {
 // A pair is the outputs of both models.
 type pair struct{ want, got map[string]*ir.Array }
 
-// start runs a and returns the run of b.
-func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *dataset.Batch) (func(context.Context) (pair,
+// startRuns runs a and returns the run of b.
+func (c *comparison) startRuns(ctx context.Context, a, b engine.Session,
+	batch *dataset.Batch) (func(context.Context) (pair,
 	error), error) {
-	want, err := c.run(ctx, a, c.states[0], batch)
+	want, err := c.runModel(ctx, a, c.states[0], batch)
 	if err != nil {
 		return nil, &SideError{First, err}
 	}
 	return func(ctx context.Context) (pair, error) {
-		got, err := c.run(ctx, b, c.states[1], batch)
+		got, err := c.runModel(ctx, b, c.states[1], batch)
 		if err != nil {
 			return pair{}, &SideError{Second, err}
 		}
@@ -210,8 +211,8 @@ func (c *comparison) start(ctx context.Context, a, b engine.Session, batch *data
 	}, nil
 }
 
-// run runs s with the outputs that it carries from its run before.
-func (c *comparison) run(ctx context.Context, s engine.Session, state *dataset.State,
+// runModel runs s with the outputs that it carries from its run before.
+func (c *comparison) runModel(ctx context.Context, s engine.Session, state *dataset.State,
 	batch *dataset.Batch) (map[string]*ir.Array, error) {
 	out, err := s.Run(ctx, InputsOf(s, state.Inputs(batch)), state.Fetch(c.names))
 	if err == nil {
@@ -220,28 +221,28 @@ func (c *comparison) run(ctx context.Context, s engine.Session, state *dataset.S
 	return out, err
 }
 
-// runs accumulates the outputs of a batch.
-func (c *comparison) runs(batch *dataset.Batch, p pair) error {
+// addBatch accumulates the outputs of a batch.
+func (c *comparison) addBatch(batch *dataset.Batch, p pair) error {
 	var none *metric.Inapplicable
-	err := c.add(batch, p.want, p.got)
+	err := c.addOutputs(batch, p.want, p.got)
 	if err == nil || errors.As(err, &none) {
 		return err
 	}
 	return &SideError{Second, err}
 }
 
-// add accumulates the outputs of a batch. Outputs that want lacks are not compared.
-func (c *comparison) add(batch *dataset.Batch, want, got map[string]*ir.Array) error {
+// addOutputs accumulates the outputs of a batch. Outputs that want lacks are not compared.
+func (c *comparison) addOutputs(batch *dataset.Batch, want, got map[string]*ir.Array) error {
 	// Further steps of decoding are runs on the same samples.
 	if batch.Step == 0 {
 		c.samples += batch.N
 	}
-	r := &run{c, batch.Inputs, NewPadding(c.first, batch)}
+	r := &batchComparison{c, batch.Inputs, NewPadding(c.first, batch)}
 	for _, name := range c.names {
 		if want[name] == nil {
 			continue
 		}
-		c.of(name).sizes.runs++
+		c.sumsOf(name).sizes.runs++
 		if err := r.output(name, want[name], got[name]); err != nil {
 			return fmt.Errorf("output %q: %w", name, err)
 		}
@@ -257,15 +258,15 @@ func ScoreOutputs(scores string, all []string) []string {
 	return all
 }
 
-// A run is the accumulation of the outputs of one run.
-type run struct {
+// A batchComparison is the accumulation of the outputs of one run.
+type batchComparison struct {
 	*comparison
 	inputs  map[string]*ir.Array
 	padding *Padding // nil for none
 }
 
-// of are the sums of the output of that name.
-func (c *comparison) of(name string) *outputSums {
+// sumsOf are the sums of the output of that name.
+func (c *comparison) sumsOf(name string) *outputSums {
 	d := c.outputs[name]
 	if d == nil {
 		d = &outputSums{}
@@ -275,13 +276,13 @@ func (c *comparison) of(name string) *outputSums {
 }
 
 // output accumulates one output; sequences and maps item by item.
-func (r *run) output(name string, want, got *ir.Array) error {
+func (r *batchComparison) output(name string, want, got *ir.Array) error {
 	if want.Kind != got.Kind || want.Kind != ir.Sequence && len(want.Items) != len(got.Items) {
 		return fmt.Errorf("%s, but %s in the source", got, want)
 	}
-	d, scores := r.of(name), r.Scores == "" || r.Scores == name
+	d, scores := r.sumsOf(name), r.Scores == "" || r.Scores == name
 	if before, after := len(want.Items), len(got.Items); before != after {
-		d.sizes.run(want.String(), got.String(), int64(before), int64(after), scores)
+		d.sizes.addRun(want.String(), got.String(), int64(before), int64(after), scores)
 		d.sizes.common, d.seen = true, true
 	}
 	for i := range min(len(want.Items), len(got.Items)) {
@@ -290,7 +291,7 @@ func (r *run) output(name string, want, got *ir.Array) error {
 		}
 	}
 	if want.Kind == ir.Map {
-		return exact().check(want.Keys, got.Keys)
+		return exactTolerance().checkValue(want.Keys, got.Keys)
 	}
 	if want.Kind != ir.Dense {
 		return nil
@@ -304,7 +305,7 @@ func (r *run) output(name string, want, got *ir.Array) error {
 		if !sizedByValues(r.first, name, r.inputs, want.Shape, got.Shape) {
 			return fmt.Errorf("%s, but %s in the source", got, want)
 		}
-		d.sized(want, got, scores)
+		d.addSizes(want, got, scores)
 		return nil
 	}
 	// What one run adds, for the deviation between runs.
@@ -339,7 +340,7 @@ func (c *comparison) result(ctx context.Context) (*verification.Result, error) {
 			r.Outputs = append(r.Outputs, d.output(name))
 		}
 	}
-	if err := c.measured(ctx, r); err != nil {
+	if err := c.reportMetrics(ctx, r); err != nil {
 		return nil, err
 	}
 	return r, nil

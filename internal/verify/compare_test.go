@@ -182,7 +182,7 @@ func TestValuesInAnotherOrder(t *testing.T) {
 				true
 		}
 		for i := range c.names {
-			x := e.until(c.names[i : i+1])
+			x := e.valueOf(c.names[i : i+1])
 			if lost := x == nil; lost != (e.dropped[c.names[i:i+1]] || c.names[i] == 'x') || !lost &&
 				x.Shape[0] != int64(c.names[i]-'a'+1) {
 				t.Errorf("%s: %c is %v", c.names, c.names[i], x)

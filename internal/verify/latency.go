@@ -24,21 +24,21 @@ func Latency(ctx context.Context, a, b engine.Session, set *dataset.Set, o Optio
 		if err != nil {
 			return nil, err
 		}
-		return timed(ctx, a, b, dataset.NewState(set.Carry()).Inputs(batch))
+		return timeBoth(ctx, a, b, dataset.NewState(set.Carry()).Inputs(batch))
 	}
 	return nil, errors.New("the data has no samples")
 }
 
-func timed(ctx context.Context, a, b engine.Session, in map[string]*ir.Array) (*verification.Latency, error) {
+func timeBoth(ctx context.Context, a, b engine.Session, in map[string]*ir.Array) (*verification.Latency, error) {
 	first, second := InputsOf(a, in), InputsOf(b, in)
 	l := &verification.Latency{}
 	for start := time.Now(); l.Runs < minRuns || time.Since(start) < timedFor; l.Runs++ {
 		// In turn, so that changes of the machine's load meet both.
-		before, err := once(ctx, a, first)
+		before, err := timeRun(ctx, a, first)
 		if err != nil {
 			return nil, &SideError{First, err}
 		}
-		after, err := once(ctx, b, second)
+		after, err := timeRun(ctx, b, second)
 		if err != nil {
 			return nil, &SideError{Second, err}
 		}
@@ -50,8 +50,8 @@ func timed(ctx context.Context, a, b engine.Session, in map[string]*ir.Array) (*
 	return l, nil
 }
 
-// once is the time of one run in seconds.
-func once(ctx context.Context, s engine.Session, in map[string]*ir.Array) (float64, error) {
+// timeRun is the time of one run in seconds.
+func timeRun(ctx context.Context, s engine.Session, in map[string]*ir.Array) (float64, error) {
 	start := time.Now()
 	_, err := s.Run(ctx, in, nil)
 	return time.Since(start).Seconds(), err

@@ -15,19 +15,19 @@ import (
 	"github.com/mcompress/mcompress/report/verification"
 )
 
-// Shared is the values that have the same names in two main graphs.
-type Shared struct {
+// LayerComparison is the values that have the same names in two main graphs.
+type LayerComparison struct {
 	Names []string // in the order of the nodes of the first model
 
-	nodes   []*ir.Node        // of the first model, in order
-	same    map[*ir.Node]bool // nodes that are equal in both models
-	dropped int               // maximum number of values of a sample that were not compared
-	bytes   int64             // compared so far
+	nodes         []*ir.Node        // of the first model, in order
+	equalNodes    map[*ir.Node]bool // nodes that are equal in both models
+	droppedValues int               // maximum number of values of a sample that were not compared
+	comparedBytes int64             // compared so far
 }
 
 // CommonValues finds the values that a and b have in common and that outputs of both depend on, outputs included:
 // sessions of users compute no others.
-func CommonValues(ctx context.Context, a, b *ir.Model) (*Shared, error) {
+func CommonValues(ctx context.Context, a, b *ir.Model) (*LayerComparison, error) {
 	nodes, err := a.Graph.Live()
 	if err != nil {
 		return nil, err
@@ -46,14 +46,14 @@ func CommonValues(ctx context.Context, a, b *ir.Model) (*Shared, error) {
 	}
 	eval := ir.NewEval("")
 	defer eval.Close()
-	s := &Shared{nodes: nodes, same: map[*ir.Node]bool{}}
+	s := &LayerComparison{nodes: nodes, equalNodes: map[*ir.Node]bool{}}
 	for _, n := range nodes {
 		for _, v := range n.Outputs {
 			if v == nil || v.Ambiguous || makers[v.Name] == nil {
 				continue
 			}
 			s.Names = append(s.Names, v.Name)
-			s.same[n] = sameNode(ctx, eval, n, makers[v.Name])
+			s.equalNodes[n] = sameNode(ctx, eval, n, makers[v.Name])
 		}
 	}
 	return s, nil
@@ -76,25 +76,25 @@ const layerSamples = 8
 // Compare adds the layers to r: the values inside a and b, compared on the first samples of set, in runs of batch
 // of them. The sessions retain the values, so that they do not fuse operators across them: they are others than
 // those whose outputs are compared, which users run.
-func (s *Shared) Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, batch int,
+func (s *LayerComparison) Compare(ctx context.Context, a, b engine.Session, set *dataset.Set, batch int,
 	r *verification.Result) error {
-	by, state := map[string]*sums{}, dataset.NewState(carried(a, set))
+	by, state := map[string]*sums{}, dataset.NewState(statePairs(a, set))
 	for batch, err := range set.Sequences(ctx, dataset.Order{Size: set.Size(batch), Reuse: true}) {
 		if err != nil {
 			return err
 		}
-		if batch.First >= layerSamples || s.bytes > maxLayerBytes {
+		if batch.First >= layerSamples || s.comparedBytes > maxLayerBytes {
 			break
 		}
 		if !state.Starts(batch) {
 			continue
 		}
-		if err := s.compare(ctx, a, b, batch, by); err != nil {
+		if err := s.compareBatch(ctx, a, b, batch, by); err != nil {
 			return err
 		}
 	}
-	r.Layers, r.Breaks = s.list(by)
-	if note := s.note(); note != "" {
+	r.Layers, r.Breaks = s.listLayers(by)
+	if note := s.droppedNote(); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
 	return nil
@@ -103,9 +103,10 @@ func (s *Shared) Compare(ctx context.Context, a, b engine.Session, set *dataset.
 // maxLayerBytes bounds the time of comparing layers: beyond it there are no further samples.
 const maxLayerBytes = 256 << 20
 
-// compare accumulates the errors of the shared values on one batch in one run of each model: the first one is
+// compareBatch accumulates the errors of the shared values on one batch in one run of each model: the first one is
 // continued until it has computed the value that the second one has reached.
-func (s *Shared) compare(ctx context.Context, a, b engine.Session, batch *dataset.Batch, by map[string]*sums) error {
+func (s *LayerComparison) compareBatch(ctx context.Context, a, b engine.Session, batch *dataset.Batch,
+	by map[string]*sums) error {
 	in := batch.Inputs
 	padding := NewPadding(a, batch)
 	first, firstOK := a.(watcher)
@@ -126,13 +127,13 @@ func (s *Shared) compare(ctx context.Context, a, b engine.Session, batch *datase
 	defer stop()
 	e := &earlyValues{next: next, free: EarlyBytes, values: map[string]*ir.Array{}, dropped: map[string]bool{}}
 	err := second.Watch(ctx, InputsOf(b, in), s.Names, func(name string, got *ir.Array) error {
-		if want := e.until(name); want != nil {
+		if want := e.valueOf(name); want != nil {
 			measure(by, padding, name, want, got)
-			s.bytes += int64(len(want.Data))
+			s.comparedBytes += int64(len(want.Data))
 		}
 		return failed
 	})
-	s.dropped = max(s.dropped, len(e.dropped))
+	s.droppedValues = max(s.droppedValues, len(e.dropped))
 	switch {
 	case failed != nil:
 		return &SideError{First, failed}
@@ -150,8 +151,8 @@ type earlyValues struct {
 	dropped map[string]bool // without a copy
 }
 
-// until continues the run up to the named value, nil if there is none.
-func (e *earlyValues) until(name string) *ir.Array {
+// valueOf continues the run up to the named value, nil if there is none.
+func (e *earlyValues) valueOf(name string) *ir.Array {
 	if x := e.values[name]; x != nil {
 		e.free += int64(len(x.Data))
 		delete(e.values, name)
@@ -175,13 +176,13 @@ func (e *earlyValues) until(name string) *ir.Array {
 	return nil
 }
 
-// note describes the layers that could not be compared; empty if there are none.
-func (s *Shared) note() string {
-	if s.dropped == 0 {
+// droppedNote describes the layers that could not be compared; empty if there are none.
+func (s *LayerComparison) droppedNote() string {
+	if s.droppedValues == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%d of %d layers were not compared: the models compute them in another order",
-		s.dropped, len(s.Names))
+		s.droppedValues, len(s.Names))
 }
 
 // measure accumulates a value without padding. It skips values that are not float, or that differ in shape between
@@ -208,10 +209,10 @@ func measurable(want, got *ir.Array) bool {
 	return true
 }
 
-// list is the measured layers, in the order of the nodes, and the layer with the largest increase
+// listLayers is the measured layers, in the order of the nodes, and the layer with the largest increase
 // of the noise-to-signal ratio over its noisiest input. A node that is equal in both models adds
 // no noise, whatever its gain; a node without measured outputs propagates the noise of its inputs.
-func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.Break) {
+func (s *LayerComparison) listLayers(by map[string]*sums) ([]verification.Layer, *verification.Break) {
 	noise := map[*ir.Value]float64{}
 	var layers []verification.Layer
 	var breaks *verification.Break
@@ -237,7 +238,7 @@ func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.
 			l := verification.Layer{Value: v.Name, Node: n.Label(), Op: n.Op.String(), Module: n.Module, Errors: m.errors()}
 			layers = append(layers, l)
 			noise[v] = relative(l.Errors.DB())
-			if added := noise[v] - reaches; added > most && !s.same[n] {
+			if added := noise[v] - reaches; added > most && !s.equalNodes[n] {
 				most, breaking = added, n
 				breaks = &verification.Break{Value: l.Value, Node: l.Node, Op: l.Op, Module: l.Module,
 					From: rounded(-10*math.Log10(reaches), 3), To: l.Errors.SQNR}
@@ -245,7 +246,7 @@ func (s *Shared) list(by map[string]*sums) ([]verification.Layer, *verification.
 		}
 	}
 	if breaks != nil {
-		breaks.Nodes = s.around(breaking, breaks.Value, by)
+		breaks.Nodes = s.neighbors(breaking, breaks.Value, by)
 	}
 	return layers, breaks
 }

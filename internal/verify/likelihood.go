@@ -29,8 +29,8 @@ func (f *likelihoodDrop) add(want, got map[string]*ir.Array, order []string, lab
 	}
 }
 
-// of is nil without samples.
-func (f *likelihoodDrop) of() *verification.Likelihood {
+// likelihood is nil without samples.
+func (f *likelihoodDrop) likelihood() *verification.Likelihood {
 	if f.n == 0 {
 		return nil
 	}

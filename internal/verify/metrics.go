@@ -55,7 +55,7 @@ func (c *comparison) addAccuracy(b *metric.Batch) error {
 	var none *metric.Inapplicable
 	switch {
 	case errors.As(err, &none):
-		c.accuracy, c.unmeasured = nil, none.Why
+		c.accuracy, c.inapplicability = nil, none.Why
 		return nil
 	case err != nil || c.Counted == nil:
 		return err
@@ -63,9 +63,9 @@ func (c *comparison) addAccuracy(b *metric.Batch) error {
 	return c.Counted(n)
 }
 
-// measured adds the metrics to the result.
-func (c *comparison) measured(ctx context.Context, r *verification.Result) error {
-	c.measuredAccuracy(r)
+// reportMetrics adds the metrics to the result.
+func (c *comparison) reportMetrics(ctx context.Context, r *verification.Result) error {
+	c.reportAccuracy(r)
 	if c.metric == nil {
 		return nil
 	}
@@ -80,13 +80,13 @@ func (c *comparison) measured(ctx context.Context, r *verification.Result) error
 	return nil
 }
 
-// measuredAccuracy adds the accuracy, or why there is none although the samples have labels.
-func (c *comparison) measuredAccuracy(r *verification.Result) {
+// reportAccuracy adds the accuracy, or why there is none although the samples have labels.
+func (c *comparison) reportAccuracy(r *verification.Result) {
 	switch {
 	case !c.set.Labelled():
 		return
 	case c.accuracy == nil:
-		r.Unmeasured = c.unmeasured
+		r.Unmeasured = c.inapplicability
 		return
 	case !c.set.Classified():
 		r.Unmeasured = "the samples have no labels of one class each"
@@ -98,7 +98,7 @@ func (c *comparison) measuredAccuracy(r *verification.Result) {
 		return
 	}
 	r.Accuracy = &verification.Accuracy{Before: rounded(s.Before, 9), After: *rounded(s.After, 9), Error: s.Error,
-		Likelihood: c.drop.of()}
+		Likelihood: c.drop.likelihood()}
 	// The fraction times the number is the count of the first model, up to rounding.
 	if n, lost, gained := c.accuracy.Changed(); !c.single {
 		r.Accuracy.Drop = verification.NewDrop(int64(n), int64(math.Round(s.Before*n)), int64(lost), int64(gained))

@@ -10,9 +10,9 @@ import (
 // maxNeighbors is the number of nodes around a layer that a result lists.
 const maxNeighbors = 10
 
-// around lists n and the nodes nearest to it, by the number of edges: one half of them before n and one half after
+// neighbors lists n and the nodes nearest to it, by the number of edges: one half of them before n and one half after
 // it, where there are as many. They are in the order of execution, n with the given one of its values.
-func (s *Shared) around(n *ir.Node, value string, by map[string]*sums) []verification.Neighbor {
+func (s *LayerComparison) neighbors(n *ir.Node, value string, by map[string]*sums) []verification.Neighbor {
 	position := make(map[*ir.Node]int, len(s.nodes))
 	for i, m := range s.nodes {
 		position[m] = i

@@ -23,7 +23,7 @@ func TestNeighborhoodIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, want := range map[int][2]int{0: {0, 10}, 2: {0, 10}, 15: {10, 20}, 29: {19, 29}} {
-		list := s.around(s.nodes[at], "", nil)
+		list := s.neighbors(s.nodes[at], "", nil)
 		if got := [2]string{list[0].Value, list[len(list)-1].Value}; len(list) != 11 ||
 			!slices.Equal(got[:], []string{fmt.Sprint("v", want[0]), fmt.Sprint("v", want[1])}) {
 			t.Errorf("around %d: %d nodes from %s to %s", at, len(list), got[0], got[1])

@@ -18,15 +18,15 @@ import (
 // A Tolerance bounds the error of a number: Absolute + Relative·|recorded|. What is nil follows from the element type.
 type Tolerance struct{ Relative, Absolute *float64 }
 
-// exact is the tolerance of equal numbers.
-func exact() Tolerance {
+// exactTolerance is the tolerance of equal numbers.
+func exactTolerance() Tolerance {
 	zero := 0.0
 	return Tolerance{&zero, &zero}
 }
 
-// of returns both tolerances for an element type. By default floats of 16 bits may differ by four roundings, and by
+// bounds returns both tolerances for an element type. By default floats of 16 bits may differ by four roundings, and by
 // one of a number around 1 where sums cancel out; integers are equal.
-func (tol Tolerance) of(dt ir.DType) (relative, absolute float64) {
+func (tol Tolerance) bounds(dt ir.DType) (relative, absolute float64) {
 	switch dt {
 	case ir.Float, ir.Double:
 		relative, absolute = 1e-3, 1e-5
@@ -63,19 +63,19 @@ func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Toler
 		if err != nil {
 			return nil, err
 		}
-		got, err := c.run(ctx, a, c.states[0], batch)
+		got, err := c.runModel(ctx, a, c.states[0], batch)
 		if err != nil {
 			return nil, &SideError{First, err}
 		}
 		padding := NewPadding(a, batch)
 		for _, name := range c.names {
-			miss := tol.counted(padding, name, batch.Outputs[name], got[name])
+			miss := tol.checkTokens(padding, name, batch.Outputs[name], got[name])
 			if miss != nil && beyond == "" {
 				beyond = fmt.Sprintf("sample %d: output %q: %v", batch.First, name, miss)
 			}
 		}
 		// Outputs of another type or shape exceed any tolerance and have no errors.
-		if err := c.add(batch, batch.Outputs, got); err != nil && beyond == "" {
+		if err := c.addOutputs(batch, batch.Outputs, got); err != nil && beyond == "" {
 			return nil, err
 		}
 	}
@@ -87,21 +87,21 @@ func Recorded(ctx context.Context, a engine.Session, set *dataset.Set, tol Toler
 	return r, nil
 }
 
-// counted is check without padding.
-func (tol Tolerance) counted(p *Padding, name string, want, got *ir.Array) error {
+// checkTokens is check without padding.
+func (tol Tolerance) checkTokens(p *Padding, name string, want, got *ir.Array) error {
 	if want == nil || want.Kind != ir.Dense || got.Kind != ir.Dense || !slices.Equal(want.Shape, got.Shape) {
-		return tol.check(want, got)
+		return tol.checkValue(want, got)
 	}
 	for want, got := range p.Parts(name, want, got) {
-		if err := tol.check(want, got); err != nil {
+		if err := tol.checkValue(want, got); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// check is an error where got exceeds the tolerance, nil where nothing was recorded.
-func (tol Tolerance) check(want, got *ir.Array) error {
+// checkValue is an error where got exceeds the tolerance, nil where nothing was recorded.
+func (tol Tolerance) checkValue(want, got *ir.Array) error {
 	if want == nil {
 		return nil
 	}
@@ -109,30 +109,30 @@ func (tol Tolerance) check(want, got *ir.Array) error {
 		return fmt.Errorf("%s, but %s was recorded", got, want)
 	}
 	for i := range want.Items {
-		if err := tol.check(want.Items[i], got.Items[i]); err != nil {
+		if err := tol.checkValue(want.Items[i], got.Items[i]); err != nil {
 			return fmt.Errorf("item %d: %w", i, err)
 		}
 	}
 	switch {
 	case want.Kind == ir.Map:
-		return exact().check(want.Keys, got.Keys)
+		return exactTolerance().checkValue(want.Keys, got.Keys)
 	case want.Kind != ir.Dense:
 		return nil
 	case want.DType != got.DType || !slices.Equal(want.Shape, got.Shape):
 		return fmt.Errorf("%s, but %s was recorded", got, want)
 	case want.DType == ir.String:
-		return sameText(want.Text, got.Text)
+		return checkText(want.Text, got.Text)
 	case number.Check(want.DType) != nil:
 		if !bytes.Equal(want.Data, got.Data) {
 			return fmt.Errorf("the bytes of %s differ from the recorded ones", got)
 		}
 		return nil
 	}
-	relative, absolute := tol.of(want.DType)
-	return numbers(all(want), all(got), relative, absolute)
+	relative, absolute := tol.bounds(want.DType)
+	return checkNumbers(all(want), all(got), relative, absolute)
 }
 
-func sameText(want, got []string) error {
+func checkText(want, got []string) error {
 	for i := range want {
 		if want[i] != got[i] {
 			return fmt.Errorf("element %d is %q, but %q was recorded", i, got[i], want[i])
@@ -141,7 +141,7 @@ func sameText(want, got []string) error {
 	return nil
 }
 
-func numbers(want, got []float64, relative, absolute float64) error {
+func checkNumbers(want, got []float64, relative, absolute float64) error {
 	for i := range want {
 		if !near(want[i], got[i], relative, absolute) {
 			return fmt.Errorf("element %d is %g, but %g was recorded", i, got[i], want[i])

@@ -64,7 +64,7 @@ func recorded(t *testing.T, y []float32, tol Tolerance) *verification.Result {
 }
 
 func TestRecordedOutputsAreReproduced(t *testing.T) {
-	r := recorded(t, []float32{1, 3, 5, 7, 9, 11, 13, 15}, exact())
+	r := recorded(t, []float32{1, 3, 5, 7, 9, 11, 13, 15}, exactTolerance())
 	if e := r.Outputs[0].Errors; r.Beyond != "" || !e.Exact || e.Elements != 8 || r.Accuracy != nil {
 		t.Errorf("got %q, %+v, %+v", r.Beyond, e, r.Accuracy)
 	}
@@ -139,7 +139,7 @@ func TestToleranceOfNonNumericTypes(t *testing.T) {
 		{nil, double(1), ""},
 	} {
 		miss := ""
-		if err := within(0.5).check(c.want, c.got); err != nil {
+		if err := within(0.5).checkValue(c.want, c.got); err != nil {
 			miss = err.Error()
 		}
 		if miss != c.miss {
@@ -174,7 +174,7 @@ func TestDefaultTolerancesGoByElementType(t *testing.T) {
 		{ir.Int64, 50_000, 50_001, false},
 		{ir.Uint8, 7, 8, false},
 	} {
-		if err := (Tolerance{}).check(one(c.dt, c.want), one(c.dt, c.got)); (err == nil) != c.near {
+		if err := (Tolerance{}).checkValue(one(c.dt, c.want), one(c.dt, c.got)); (err == nil) != c.near {
 			t.Errorf("%s: %v for %v: %v", c.dt, c.got, c.want, err)
 		}
 	}

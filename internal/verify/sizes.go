@@ -57,8 +57,8 @@ func axesOf(t *ir.Type) []ir.Dim {
 	return t.Shape
 }
 
-// differingSizes accumulate the runs in which an output has another size.
-type differingSizes struct {
+// sizeDifferences accumulate the runs in which an output has another size.
+type sizeDifferences struct {
 	runs, differ  int
 	first         string
 	before, after int64
@@ -68,10 +68,10 @@ type differingSizes struct {
 	isBoxes       bool
 }
 
-// sized adds a run in which the output has another size, and accumulates what both models have in common in d.
-func (d *outputSums) sized(want, got *ir.Array, scores bool) {
-	axis := differing(want.Shape, got.Shape)
-	d.sizes.run(want.String(), got.String(), want.Shape[axis], got.Shape[axis], scores)
+// addSizes adds a run in which the output has another size, and accumulates what both models have in common in d.
+func (d *outputSums) addSizes(want, got *ir.Array, scores bool) {
+	axis := firstDifference(want.Shape, got.Shape)
+	d.sizes.addRun(want.String(), got.String(), want.Shape[axis], got.Shape[axis], scores)
 	if axis == len(want.Shape)-2 {
 		if m, ok := metric.MatchBoxes(want, got); ok {
 			d.sizes.isBoxes = true
@@ -87,14 +87,14 @@ func (d *outputSums) sized(want, got *ir.Array, scores bool) {
 	d.sizes.common = true
 	// Positions are compared as they come; Distance counts the rows that only one of both has.
 	n := min(want.Shape[axis], got.Shape[axis])
-	if want, got = leading(want, axis, n), leading(got, axis, n); measurable(want, got) &&
+	if want, got = leadingRows(want, axis, n), leadingRows(got, axis, n); measurable(want, got) &&
 		slices.Equal(want.Shape, got.Shape) {
 		d.sums.add(want, got)
 	}
 }
 
-// run adds a run in which the size differs.
-func (s *differingSizes) run(want, got string, before, after int64, scores bool) {
+// addRun adds a run in which the size differs.
+func (s *sizeDifferences) addRun(want, got string, before, after int64, scores bool) {
 	if s.differ++; s.differ == 1 {
 		s.first = want + " → " + got
 	}
@@ -104,7 +104,7 @@ func (s *differingSizes) run(want, got string, before, after int64, scores bool)
 }
 
 // result describes the sizes; nil if they are equal in all runs.
-func (s *differingSizes) result(common verification.Errors) *verification.Sizes {
+func (s *sizeDifferences) result(common verification.Errors) *verification.Sizes {
 	if s.differ == 0 {
 		return nil
 	}
@@ -120,8 +120,8 @@ func (s *differingSizes) result(common verification.Errors) *verification.Sizes 
 	return r
 }
 
-// differing is the first axis whose sizes differ.
-func differing(a, b []int64) int {
+// firstDifference is the first axis whose sizes differ.
+func firstDifference(a, b []int64) int {
 	for k := range a {
 		if a[k] != b[k] {
 			return k
@@ -130,8 +130,8 @@ func differing(a, b []int64) int {
 	return 0
 }
 
-// leading are the first n positions on an axis of a. Elements of less than a byte have none.
-func leading(a *ir.Array, axis int, n int64) *ir.Array {
+// leadingRows are the first n positions on an axis of a. Elements of less than a byte have none.
+func leadingRows(a *ir.Array, axis int, n int64) *ir.Array {
 	shape := slices.Clone(a.Shape)
 	if shape[axis] = n; a.DType.Bits()%8 != 0 {
 		shape[axis] = 0
@@ -212,7 +212,7 @@ func Distance(want, got *ir.Array) (noise, signal float64) {
 		return float64(t.all - t.yes), float64(t.all)
 	}
 	d := &outputSums{}
-	d.sized(want, got, false)
+	d.addSizes(want, got, false)
 	n, rows := d.sizes, max(d.sizes.before, d.sizes.after)
 	switch {
 	case n.isBoxes && n.boxes.Boxes > 0:

@@ -131,7 +131,7 @@ func TestBoxesAreMatchedByContent(t *testing.T) {
 	a := ir.ArrayOf([]float32{0, 0, 10, 10, 20, 20, 30, 30, 50, 50, 60, 60}, 3, 4)
 	b := ir.ArrayOf([]float32{50, 50, 60, 60, 0, 0, 10, 8}, 2, 4)
 	d := &outputSums{}
-	d.sized(a, b, true)
+	d.addSizes(a, b, true)
 	s := d.sizes.result(d.sums.errors())
 	if s.Boxes == nil || math.Abs(s.Boxes.Matched-0.8) > 1e-9 || math.Abs(*s.Boxes.Overlap-0.9) > 1e-9 {
 		t.Errorf("got %+v", s.Boxes)

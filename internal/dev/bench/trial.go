@@ -130,7 +130,7 @@ func (t trial) run(ctx context.Context) (o trialResult, err error) {
 	var used float64
 	res, err := job.Run(ctx, job.Options{
 		Input: t.Model, Output: t.Output, Label: "finetune", Steps: []pass.Options{step}, Workers: t.Threads,
-		Memory: 1 << 30, Alone: true,
+		Memory: 1 << 30, Exclusive: true,
 		Trained: func(p pass.Progress) {
 			if p.Step > 1 && !p.Done {
 				o.Wall, o.CPU = append(o.Wall, time.Since(last).Seconds()), append(o.CPU, cpuTime()-used)

@@ -82,7 +82,7 @@ func attentionOf(n *op.Node, in []*ir.Array) (*attention, error) {
 	if err := p.result(n); err != nil {
 		return nil, err
 	}
-	return p, p.masked(in)
+	return p, p.setMask(in)
 }
 
 // result computes shape and strides of Y.
@@ -111,7 +111,7 @@ func (p *attention) result(n *op.Node) error {
 	return nil
 }
 
-func (p *attention) masked(in []*ir.Array) error {
+func (p *attention) setMask(in []*ir.Array) error {
 	m := op.Opt(in, 3)
 	if m == nil {
 		return nil

@@ -120,7 +120,7 @@ func (h *head[T]) reset(s stack, data []T) {
 
 // matrix returns the head's matrix of a stack, from a row on.
 func (h *head[T]) matrix(s stack, data []T, row int) gemm.Matrix[T] {
-	return gemm.Matrix[T]{Data: data[min(s.place(h.index)+row*s.row(), len(data)):], Row: s.row(), Col: 1}
+	return gemm.Matrix[T]{Data: data[min(s.offset(h.index)+row*s.row(), len(data)):], Row: s.row(), Col: 1}
 }
 
 // compare computes the scores of a block: scale·q·kᵀ, with softcap and mask. It stores the derivatives of softcap in
@@ -136,7 +136,7 @@ func (h *head[T]) compare(b blockKeys, q, k gemm.Matrix[T], mask, slopes []T) []
 		}
 		if h.mask != nil && b.keys > 0 {
 			step := int(h.mask.strides[len(h.mask.shape)-1])
-			addMask(row, mask[h.mask.place(h.index)+(b.query+i)*h.mask.row()+b.key*step:], step)
+			addMask(row, mask[h.mask.offset(h.index)+(b.query+i)*h.mask.row()+b.key*step:], step)
 		}
 	}
 	return s

@@ -54,8 +54,8 @@ func (s stack) lead() []int64 { return s.shape[:len(s.shape)-2] }
 // row returns the stride of rows.
 func (s stack) row() int { return int(s.strides[len(s.shape)-2]) }
 
-// place returns the offset of matrix i of the stack.
-func (s stack) place(i int) int {
+// offset returns the offset of matrix i of the stack.
+func (s stack) offset(i int) int {
 	at := 0
 	for axis := len(s.shape) - 3; axis >= 0; axis-- {
 		at += i % int(s.shape[axis]) * int(s.strides[axis])

@@ -40,7 +40,7 @@ func batchNorms() []op.Op {
 
 // channelsOf checks that X has channels, and that the other given inputs have one element per channel.
 func channelsOf(in []*ir.Array, names ...string) (int64, error) {
-	if err := sameFloats(widened(in, 0), names...); err != nil {
+	if err := sameFloats(widenHalf(in, 0), names...); err != nil {
 		return 0, err
 	}
 	if len(in[0].Shape) < 2 {
@@ -72,8 +72,8 @@ func mixedNorm(c *op.Call) error {
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		a := float64(scale[k]) / math.Sqrt(float64(variance[k])+epsilon)
 		for i := range p.instances {
-			x := get(p, c.In[0], i, k, buffers.of(slot, 0))
-			y := target(p, c.Out[0], i, k, buffers.of(slot, 0))
+			x := get(p, c.In[0], i, k, buffers.buffer(slot, 0))
+			y := target(p, c.Out[0], i, k, buffers.buffer(slot, 0))
 			affine(y, x, float64(mean[k]), a, float64(shift[k]))
 			put(c, p, i, k, y)
 		}
@@ -81,10 +81,13 @@ func mixedNorm(c *op.Call) error {
 	return nil
 }
 
-func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) { return normalized(n, in, 3) }
+func batchTrainShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
+	return batchNormOutputs(n, in, 3)
+}
 
-// normalized are the outputs of BatchNormTrain. The node's outputs from index running on are the running statistics.
-func normalized(n *op.Node, in []*ir.Array, running int) ([]ir.Spec, error) {
+// batchNormOutputs are the outputs of BatchNormTrain. The node's outputs from index running on are the running
+// statistics.
+func batchNormOutputs(n *op.Node, in []*ir.Array, running int) ([]ir.Spec, error) {
 	names := []string{"X", "scale", "B", "mean", "var"}
 	if !n.HasConsumer(running) && !n.HasConsumer(running+1) {
 		names = names[:3]
@@ -111,13 +114,13 @@ func batchTrain[T number](c *op.Call) error {
 	epsilon, momentum := float64(c.Float("epsilon", 1e-5)), float64(c.Float("momentum", 0.9))
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
 	c.Pool.Slots(p.channels, func(k, slot int) {
-		buffer := buffers.of(slot, 0)
-		mean, variance := moments(p, func(i int) []T { return get(p, c.In[0], i, k, buffer) })
+		buffer := buffers.buffer(slot, 0)
+		mean, variance := channelStats(p, func(i int) []T { return get(p, c.In[0], i, k, buffer) })
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 1, k, mean)
 		set[T](c, 2, k, inv)
-		follow[T](c, 3, 3, k, mean, momentum)
-		follow[T](c, 4, 4, k, variance, momentum)
+		updateRunning[T](c, 3, 3, k, mean, momentum)
+		updateRunning[T](c, 4, 4, k, variance, momentum)
 		if c.Out[0] == nil {
 			return
 		}
@@ -140,7 +143,7 @@ func set[T number](c *op.Call, i, k int, v float64) {
 }
 
 // updateRunning writes element k of a running statistic, which is input in before and output out after the step.
-func follow[T number](c *op.Call, in, out, k int, now, momentum float64) {
+func updateRunning[T number](c *op.Call, in, out, k int, now, momentum float64) {
 	if c.HasConsumer(out) {
 		set[T](c, out, k, float64(ir.View[T](c.In[in])[k])*momentum+now*(1-momentum))
 	}
@@ -148,7 +151,7 @@ func follow[T number](c *op.Call, in, out, k int, now, momentum float64) {
 
 // channelStats returns mean and variance of channel c over all instances, which are combined in order (Chan, Golub and
 // LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
-func moments[T number](p planes, plane func(instance int) []T) (mean, variance float64) {
+func channelStats[T number](p planes, plane func(instance int) []T) (mean, variance float64) {
 	squares, size := 0.0, float64(p.size)
 	for i := range p.instances {
 		m, v := meanVariance(plane(i))
@@ -191,7 +194,7 @@ func batchGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w := widened(in, 0, 4); w[4].Kind != ir.Dense || w[4].DType != w[0].DType ||
+	if w := widenHalf(in, 0, 4); w[4].Kind != ir.Dense || w[4].DType != w[0].DType ||
 		!slices.Equal(dy.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input dY is %s, want %s as X", dy, in[0])
 	}
@@ -215,10 +218,10 @@ func batchGrad[T number](c *op.Call) error {
 	p, buffers := planesOf(c.In[0]), buffersOf[T](c, 2)
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		b := channelGrad[T]{c, p, k, buffers.rest[slot*batchBlock:][:batchBlock]}
-		b.run(func(i int) (x, dy, dx []T) {
-			x, dy = get(p, c.In[0], i, k, buffers.of(slot, 0)), get(p, c.In[4], i, k, buffers.of(slot, 1))
+		b.eachPass(func(i int) (x, dy, dx []T) {
+			x, dy = get(p, c.In[0], i, k, buffers.buffer(slot, 0)), get(p, c.In[4], i, k, buffers.buffer(slot, 1))
 			if c.Out[0] != nil {
-				dx = target(p, c.Out[0], i, k, buffers.of(slot, 1))
+				dx = target(p, c.Out[0], i, k, buffers.buffer(slot, 1))
 			}
 			return x, dy, dx
 		}, func(i int, dx []T) { put(c, p, i, k, dx) })
@@ -234,8 +237,8 @@ type channelGrad[T number] struct {
 	buffer []T // for a block
 }
 
-// run calls its functions for the channel of each instance and its gradient twice: for the sums, and to write.
-func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i int, dx []T)) {
+// eachPass calls its functions for the channel of each instance and its gradient twice: for the sums, and to write.
+func (b channelGrad[T]) eachPass(instance func(i int) (x, dy, dx []T), written func(i int, dx []T)) {
 	scale, center, s := float64(ir.View[T](b.In[1])[b.k]), float64(ir.View[T](b.In[2])[b.k]),
 		float64(ir.View[T](b.In[3])[b.k])
 	sum, product := 0.0, 0.0
@@ -257,7 +260,7 @@ func (b channelGrad[T]) run(instance func(i int) (x, dy, dx []T), written func(i
 	}
 	for i := range b.instances {
 		x, dy, dx := instance(i)
-		d.write(dx, dy, x)
+		d.writeGradient(dx, dy, x)
 		written(i, dx)
 	}
 }
@@ -268,8 +271,8 @@ type descent[T number] struct {
 	buffer               []T
 }
 
-// write supports dX in dY's memory.
-func (d descent[T]) write(dx, dy, x []T) {
+// writeGradient supports dX in dY's memory.
+func (d descent[T]) writeGradient(dx, dy, x []T) {
 	for ; len(dx) > 0; dx, dy, x = dx[min(batchBlock, len(dx)):], dy[min(batchBlock, len(dy)):],
 		x[min(batchBlock, len(x)):] {
 		n := min(batchBlock, len(dx))

@@ -53,7 +53,7 @@ func pooledOf(n *op.Node, x *ir.Array) (ir.Spec, conv.Windows, error) {
 }
 
 func normPoolShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	own, err := normalized(n, in, 4)
+	own, err := batchNormOutputs(n, in, 4)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func normPoolGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		return nil, err
 	}
 	for i, name := range []string{"dY", "I"} {
-		a, err := op.Arg(widened(in, 0, 4), 4+i, name)
+		a, err := op.Arg(widenHalf(in, 0, 4), 4+i, name)
 		if err != nil {
 			return nil, err
 		}
@@ -119,23 +119,23 @@ func normPool[T number](c *op.Call) error {
 	epsilon, momentum := float64(c.Float("epsilon", 1e-5)), float64(c.Float("momentum", 0.9))
 	scale, shift := ir.View[T](c.In[1]), ir.View[T](c.In[2])
 	c.Pool.Slots(p.channels, func(k, slot int) {
-		x := func(i int) []T { return get(p, c.In[0], i, k, buffers.of(slot, bufferX)) }
-		mean, variance := moments(p, x)
+		x := func(i int) []T { return get(p, c.In[0], i, k, buffers.buffer(slot, bufferX)) }
+		mean, variance := channelStats(p, x)
 		inv := 1 / math.Sqrt(variance+epsilon)
 		set[T](c, 2, k, mean)
 		set[T](c, 3, k, inv)
-		follow[T](c, 3, 4, k, mean, momentum)
-		follow[T](c, 4, 5, k, variance, momentum)
-		a, wide := float64(scale[k])*inv, buffers.of(slot, bufferWide)
+		updateRunning[T](c, 3, 4, k, mean, momentum)
+		updateRunning[T](c, 4, 5, k, variance, momentum)
+		a, wide := float64(scale[k])*inv, buffers.buffer(slot, bufferWide)
 		for i := range p.instances {
 			affine(wide, x(i), mean, a, float64(shift[k]))
-			y := buffers.of(slot, bufferY)[:q.size]
+			y := buffers.buffer(slot, bufferY)[:q.size]
 			if c.Out[0] != nil {
 				y = target(q, c.Out[0], i, k, y)
 			}
 			var places []uint8
 			if c.Out[1] != nil {
-				places = of(q, ir.View[uint8](c.Out[1]), i, k)
+				places = channelOf(q, ir.View[uint8](c.Out[1]), i, k)
 			}
 			pool(y, places, wide)
 			if c.Out[0] != nil {
@@ -157,11 +157,11 @@ func normPoolGrad[T number](c *op.Call) error {
 	places := ir.View[uint8](c.In[5])
 	c.Pool.Slots(p.channels, func(k, slot int) {
 		b := channelGrad[T]{c, p, k, buffers.rest[slot*batchBlock:][:batchBlock]}
-		b.run(func(i int) (x, dy, dx []T) {
+		b.eachPass(func(i int) (x, dy, dx []T) {
 			// Computed again for each pass: stored, it would be as large as X.
-			dy = buffers.of(slot, bufferWide)
-			pool(dy, get(q, c.In[4], i, k, buffers.of(slot, bufferY)[:q.size]), of(q, places, i, k))
-			return get(p, c.In[0], i, k, buffers.of(slot, bufferX)), dy, dy
+			dy = buffers.buffer(slot, bufferWide)
+			pool(dy, get(q, c.In[4], i, k, buffers.buffer(slot, bufferY)[:q.size]), channelOf(q, places, i, k))
+			return get(p, c.In[0], i, k, buffers.buffer(slot, bufferX)), dy, dy
 		}, func(i int, dx []T) {
 			to := target(p, c.Out[0], i, k, dx)
 			copy(to, dx)

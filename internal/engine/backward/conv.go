@@ -40,7 +40,7 @@ func convolution(typ string, transposed bool) op.Op {
 
 // geometry checks inputs X and W alone.
 func (g convGradient) geometry(n *op.Node, in []*ir.Array) (*conv.Geometry, error) {
-	in = widened(in, 0)
+	in = widenHalf(in, 0)
 	if err := images(in, "X", "W"); err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func sameFloats(in []*ir.Array, names ...string) error {
 }
 
 func (g convGradient) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	in = widened(in, 0, 2)
+	in = widenHalf(in, 0, 2)
 	if err := images(in, "X", "W", "dY"); err != nil {
 		return nil, err
 	}
@@ -170,10 +170,10 @@ func channelSums[T number](p *op.Pool, sums []T, x *ir.Array) {
 // channelSum adds up channel c of instance i: if Float16, in blocks that stay in the cache.
 func channelSum[T number](p planes, x *ir.Array, i, c int) (sum float64) {
 	if x.DType != ir.Float16 {
-		return total(of(p, ir.View[T](x), i, c))
+		return total(channelOf(p, ir.View[T](x), i, c))
 	}
 	var buffer [halfBlock]float32
-	for plane := range slices.Chunk(of(p, ir.View[uint16](x), i, c), halfBlock) {
+	for plane := range slices.Chunk(channelOf(p, ir.View[uint16](x), i, c), halfBlock) {
 		kernel.F32FromF16(buffer[:len(plane)], plane)
 		sum += kernel.ReduceSum(buffer[:len(plane)])
 	}

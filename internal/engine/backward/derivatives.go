@@ -26,25 +26,26 @@ var derivatives = []derivative{
 		return func(float64) float64 { return alpha }
 	})},
 	{typ: "Selu", one: selu},
-	{typ: "Sigmoid", block: fixed(sigmoids), one: fixed(func(y float64) float64 { return y * (1 - y) })},
+	{typ: "Sigmoid", block: constantOf(sigmoids), one: constantOf(func(y float64) float64 { return y * (1 - y) })},
 	// The derivative is the logistic function 1-exp(-y); y, and so the difference, is tiny where x is negative.
-	{typ: "Softplus", one: fixed(func(y float64) float64 { return -math.Expm1(-y) })},
-	{typ: "Softsign", one: fixed(func(y float64) float64 { return (1 - math.Abs(y)) * (1 - math.Abs(y)) })},
-	{typ: "Tan", one: fixed(func(y float64) float64 { return 1 + y*y })},
-	{typ: "Tanh", block: fixed(tanhs), one: fixed(func(y float64) float64 { return 1 - y*y })},
-	{typ: "ThresholdedRelu", one: fixed(func(y float64) float64 { return where(y != 0, 1, 0) })},
+	{typ: "Softplus", one: constantOf(func(y float64) float64 { return -math.Expm1(-y) })},
+	{typ: "Softsign", one: constantOf(func(y float64) float64 { return (1 - math.Abs(y)) * (1 - math.Abs(y)) })},
+	{typ: "Tan", one: constantOf(func(y float64) float64 { return 1 + y*y })},
+	{typ: "Tanh", block: constantOf(tanhs), one: constantOf(func(y float64) float64 { return 1 - y*y })},
+	{typ: "ThresholdedRelu", one: constantOf(func(y float64) float64 { return where(y != 0, 1, 0) })},
 
-	{typ: "Acos", one: fixed(func(x float64) float64 { return -1 / math.Sqrt(1-x*x) })},
-	{typ: "Acosh", one: fixed(func(x float64) float64 { return 1 / math.Sqrt(x*x-1) })},
-	{typ: "Asin", one: fixed(func(x float64) float64 { return 1 / math.Sqrt(1-x*x) })},
-	{typ: "Asinh", one: fixed(func(x float64) float64 { return 1 / math.Sqrt(x*x+1) })},
-	{typ: "Atan", one: fixed(func(x float64) float64 { return 1 / (1 + x*x) })},
-	{typ: "Atanh", one: fixed(func(x float64) float64 { return 1 / (1 - x*x) })},
-	{typ: "Erf", one: fixed(func(x float64) float64 { return 2 / math.SqrtPi * math.Exp(-x*x) })},
-	{typ: "Gelu", block: fixed(gelus), one: fixed(func(x float64) float64 { return normal(x) + x*density(x) })},
-	{typ: "GeluTanh", block: fixed(geluTanhs), one: fixed(geluTanh)},
-	{typ: "HardSwish", block: fixed(hardSwishes), one: fixed(hardSwish)},
-	{typ: "Mish", block: fixed(mishes), one: fixed(mish)},
+	{typ: "Acos", one: constantOf(func(x float64) float64 { return -1 / math.Sqrt(1-x*x) })},
+	{typ: "Acosh", one: constantOf(func(x float64) float64 { return 1 / math.Sqrt(x*x-1) })},
+	{typ: "Asin", one: constantOf(func(x float64) float64 { return 1 / math.Sqrt(1-x*x) })},
+	{typ: "Asinh", one: constantOf(func(x float64) float64 { return 1 / math.Sqrt(x*x+1) })},
+	{typ: "Atan", one: constantOf(func(x float64) float64 { return 1 / (1 + x*x) })},
+	{typ: "Atanh", one: constantOf(func(x float64) float64 { return 1 / (1 - x*x) })},
+	{typ: "Erf", one: constantOf(func(x float64) float64 { return 2 / math.SqrtPi * math.Exp(-x*x) })},
+	{typ: "Gelu", block: constantOf(gelus),
+		one: constantOf(func(x float64) float64 { return normal(x) + x*density(x) })},
+	{typ: "GeluTanh", block: constantOf(geluTanhs), one: constantOf(geluTanh)},
+	{typ: "HardSwish", block: constantOf(hardSwishes), one: constantOf(hardSwish)},
+	{typ: "Mish", block: constantOf(mishes), one: constantOf(mish)},
 	{typ: "Shrink", one: func(n *op.Node) func(float64) float64 {
 		lambd := float64(n.Float("lambd", 0.5))
 		return func(x float64) float64 { return where(math.Abs(x) > lambd, 1, 0) }
@@ -52,7 +53,7 @@ var derivatives = []derivative{
 	{typ: "Swish", block: swishes, one: swish},
 }
 
-func fixed[T any](f T) func(*op.Node) T { return func(*op.Node) T { return f } }
+func constantOf[T any](f T) func(*op.Node) T { return func(*op.Node) T { return f } }
 
 func where(is bool, yes, no float64) float64 {
 	if is {

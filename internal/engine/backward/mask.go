@@ -29,7 +29,7 @@ func masks() []op.Op {
 func maskBytes(n int64) int64 { return (n + 7) / 8 }
 
 func maskShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	wide := widened(in, 0)
+	wide := widenHalf(in, 0)
 	v, err := op.Arg(wide, 0, "V")
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func maskShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 }
 
 func maskedShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	dy, err := op.Arg(widened(in, 0), 0, "dY")
+	dy, err := op.Arg(widenHalf(in, 0), 0, "dY")
 	if err != nil {
 		return nil, err
 	}

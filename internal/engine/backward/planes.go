@@ -17,22 +17,22 @@ func planesOf(x *ir.Array) planes {
 	return planes{int(x.Shape[0]), int(x.Shape[1]), int(op.Product(x.Shape[2:]))}
 }
 
-// of returns channel c of instance i.
-func of[T any](p planes, x []T, i, c int) []T { return x[(i*p.channels+c)*p.size:][:p.size] }
+// channelOf returns channel c of instance i.
+func channelOf[T any](p planes, x []T, i, c int) []T { return x[(i*p.channels+c)*p.size:][:p.size] }
 
 // get returns channel c of instance i of a, in buffer if a is Float16.
 func get[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
 	if a.DType != ir.Float16 {
-		return of(p, ir.View[T](a), i, c)
+		return channelOf(p, ir.View[T](a), i, c)
 	}
-	kernel.F32FromF16(any(buffer).([]float32), of(p, ir.View[uint16](a), i, c))
+	kernel.F32FromF16(any(buffer).([]float32), channelOf(p, ir.View[uint16](a), i, c))
 	return buffer
 }
 
 // target returns the slice to write channel c of instance i of a to: buffer if a is Float16, which put converts.
 func target[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
 	if a.DType != ir.Float16 {
-		return of(p, ir.View[T](a), i, c)
+		return channelOf(p, ir.View[T](a), i, c)
 	}
 	return buffer
 }
@@ -40,7 +40,7 @@ func target[T number](p planes, a *ir.Array, i, c int, buffer []T) []T {
 // put stores a channel of output 0.
 func put[T number](call *op.Call, p planes, i, c int, y []T) {
 	if a := call.Out[0]; a != nil && a.DType == ir.Float16 {
-		half.Store(of(p, ir.View[uint16](a), i, c), any(y).([]float32), call.Bool("exceeds", false))
+		half.Store(channelOf(p, ir.View[uint16](a), i, c), any(y).([]float32), call.Bool("exceeds", false))
 	}
 }
 
@@ -119,16 +119,16 @@ func buffersOf[T number](c *op.Call, each int) buffers[T] {
 	return r
 }
 
-// of returns buffer i of a worker.
-func (r buffers[T]) of(slot, i int) []T {
+// buffer returns buffer i of a worker.
+func (r buffers[T]) buffer(slot, i int) []T {
 	if len(r.data) == 0 {
 		return nil
 	}
 	return r.data[(slot*r.each+i)*r.stride():][:r.size]
 }
 
-// widened returns the inputs with Float instead of Float16.
-func widened(in []*ir.Array, which ...int) []*ir.Array {
+// widenHalf returns the inputs with Float instead of Float16.
+func widenHalf(in []*ir.Array, which ...int) []*ir.Array {
 	out := slices.Clone(in)
 	for _, i := range which {
 		if a := op.Opt(in, i); a != nil && a.DType == ir.Float16 {

@@ -55,7 +55,7 @@ func PlaceType(taken int) ir.DType {
 }
 
 func keepShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
-	in = widened(in, 0)
+	in = widenHalf(in, 0)
 	if err := images(in, "X"); err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func keep[T number, P conv.Argmax](w conv.Windows, c *op.Call) {
 
 // inputShape is attribute shape, and the windows over it, whose outputs dY has.
 func inputShape(n *op.Node, in []*ir.Array) ([]int64, conv.Windows, error) {
-	in = widened(in, 0)
+	in = widenHalf(in, 0)
 	if err := images(in, "dY"); err != nil {
 		return nil, conv.Windows{}, err
 	}
@@ -127,7 +127,7 @@ func averageGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return half.Stored(n, []ir.Spec{{DType: widened(in, 0)[0].DType, Shape: shape}})
+	return half.Stored(n, []ir.Spec{{DType: widenHalf(in, 0)[0].DType, Shape: shape}})
 }
 
 func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
@@ -143,7 +143,7 @@ func maxGradShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 		!slices.Equal(places.Shape, in[0].Shape) {
 		return nil, fmt.Errorf("input I is %s, want %s of the shape of dY, %s", places, want, in[0])
 	}
-	return half.Stored(n, []ir.Spec{{DType: widened(in, 0)[0].DType, Shape: shape}})
+	return half.Stored(n, []ir.Spec{{DType: widenHalf(in, 0)[0].DType, Shape: shape}})
 }
 
 // windows are those over an input of attribute shape; for any batch size.

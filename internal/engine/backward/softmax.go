@@ -15,9 +15,10 @@ import (
 func softmaxes() []op.Op {
 	return []op.Op{
 		{Type: "SoftmaxGrad", Shape: alongShape, InPlace: []int{1},
-			Run: op.FloatOrDouble(along(softmaxRow, softmaxLane[float32]), along(nil, softmaxLane[float64]))},
+			Run: op.FloatOrDouble(alongLanes(softmaxRow, softmaxLane[float32]), alongLanes(nil, softmaxLane[float64]))},
 		{Type: "LogSoftmaxGrad", Shape: alongShape, InPlace: []int{1},
-			Run: op.FloatOrDouble(along(logSoftmaxRow, logSoftmaxLane[float32]), along(nil, logSoftmaxLane[float64]))},
+			Run: op.FloatOrDouble(alongLanes(logSoftmaxRow, logSoftmaxLane[float32]),
+				alongLanes(nil, logSoftmaxLane[float64]))},
 	}
 }
 
@@ -33,8 +34,8 @@ func alongShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 // A lane is n elements of an axis with stride step.
 type lane struct{ at, n, step int }
 
-// along processes each lane; row, if not nil, those with contiguous elements.
-func along[T number](row func(dx, y, dy []T), each func(l lane, dx, y, dy []T)) func(*op.Call) error {
+// alongLanes processes each lane; row, if not nil, those with contiguous elements.
+func alongLanes[T number](row func(dx, y, dy []T), each func(l lane, dx, y, dy []T)) func(*op.Call) error {
 	return func(c *op.Call) error {
 		y, dy, dx := ir.View[T](c.In[0]), ir.View[T](c.In[1]), ir.View[T](c.Out[0])
 		axis, err := op.Axis(c.Int("axis", -1), len(c.In[0].Shape))

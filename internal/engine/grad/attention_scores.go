@@ -22,7 +22,8 @@ func (t *Tape) Attentions() []AttentionLayer {
 	var list []AttentionLayer
 	for n := range t.Graph().Nodes() {
 		if is(n, own, "AttentionKeep") && len(t.Shape(n.Input(0))) > 2 {
-			q, k := permuted(t.Shape(n.Input(0)), ints(n, "permQ")), permuted(t.Shape(n.Input(1)), ints(n, "permK"))
+			q := permuteShape(t.Shape(n.Input(0)), ints(n, "permQ"))
+			k := permuteShape(t.Shape(n.Input(1)), ints(n, "permK"))
 			r := len(q)
 			list = append(list, AttentionLayer{op.Product(q[1 : r-2]), q[r-2], k[r-2], t, n})
 		}
@@ -39,7 +40,7 @@ func (a AttentionLayer) Before(vs []*ir.Value) []*ir.Value {
 // operand returns queries, keys or values (0, 1, 2) as a stack of matrices.
 func (a AttentionLayer) operand(i int) (*ir.Value, []int64) {
 	v, perm := a.node.Input(i), ints(a.node, "perm"+"QKV"[i:i+1])
-	shape := permuted(a.t.Shape(v), perm)
+	shape := permuteShape(a.t.Shape(v), perm)
 	if perm != nil {
 		v = a.t.Transpose(v, perm)
 	}

@@ -56,8 +56,8 @@ func components(text string) (parts []string) {
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }
 
-// places returns the paths of n, in order of preference.
-func places(n *ir.Node) [][]string {
+// paths returns the paths of n, in order of preference.
+func paths(n *ir.Node) [][]string {
 	all := [][]string{components(n.Module), components(n.Name)}
 	if v := n.Outputs[0]; v != nil {
 		all = append(all, components(v.Name))
@@ -67,7 +67,7 @@ func places(n *ir.Node) [][]string {
 
 // blockOf returns the path of the block of n, empty if it is in none.
 func blockOf(n *ir.Node, globs []string) string {
-	for _, p := range places(n) {
+	for _, p := range paths(n) {
 		for at := 0; at+len(globs) <= len(p); at++ {
 			if matches(p[at:at+len(globs)], globs) {
 				return strings.Join(p[:at+len(globs)], ".")
@@ -99,7 +99,7 @@ func (a *Activations) blockNames() []string {
 		}
 	}
 	for _, n := range a.forward {
-		for _, p := range places(n) {
+		for _, p := range paths(n) {
 			if len(p) == 0 {
 				continue
 			}

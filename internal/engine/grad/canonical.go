@@ -15,7 +15,7 @@ type rewrite struct {
 
 // rewrites is the list of stages: the patterns of a stage are searched when the results of earlier stages have types.
 var rewrites = [][]rewrite{
-	append(slices.Clip(required[0]), rewrite{"", "MaxPool", reluAfterPool}),
+	append(slices.Clip(requiredRewrites[0]), rewrite{"", "MaxPool", reluAfterPool}),
 	{{"", "Div", layerNormOf}, {"", "Mul", geluOf}, {"", "Mul", activationOf}, {"", "Div", activationOf}},
 	// After LayerNormalization: its division of the centered input by a root would match as RMSNormalization.
 	{{"", "Div", rmsNormOf}, {"", "Mul", rmsNormOf}},
@@ -24,15 +24,15 @@ var rewrites = [][]rewrite{
 	{{"", "MatMul", transposedOperands}},
 }
 
-// required is the only stage of rewrites without operator fusion: of operators without a gradient of their own.
-var required = [][]rewrite{append(slices.Clip(contribRewrites), rewrite{"", "GroupNormalization", groupNorm})}
+// requiredRewrites is the only stage of rewrites without operator fusion: of operators without a gradient of their own.
+var requiredRewrites = [][]rewrite{append(slices.Clip(contribRewrites), rewrite{"", "GroupNormalization", groupNorm})}
 
 // canonical applies the first stage with a match. It reports whether there was one: types are inferred again then.
 func (t *Tape) canonical() bool {
 	t.markNeeds()
 	stages := rewrites
 	if t.plain {
-		stages = required
+		stages = requiredRewrites
 	}
 	for _, stage := range stages {
 		if t.rewrite(stage) {

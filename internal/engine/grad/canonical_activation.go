@@ -59,7 +59,7 @@ func gatedBy(t *Tape, x, y *ir.Value, factor float64) (typ string, attrs []*ir.A
 	if isWrittenOutSigmoid(t, p, x) {
 		return "Swish", nil
 	}
-	if f, ok := clippedOf(t, p.Input(0), x); ok && is(p, "", "Sigmoid") && f.near(unclipped(f.slope)) {
+	if f, ok := clippedOf(t, p.Input(0), x); ok && is(p, "", "Sigmoid") && f.near(noClip(f.slope)) {
 		return "Swish", []*ir.Attr{ir.FloatAttr("alpha", float32(f.slope))}
 	}
 	if is(p, "", "Tanh") && p.Input(0).OnlyConsumer() == p && isSoftplus(t, p.Input(0).Producer(), x) {
@@ -118,7 +118,7 @@ func isSoftplus(t *Tape, n *ir.Node, x *ir.Value) bool {
 // clipFunction is the function min(max(slope·x+shift, lo), hi), with a slope above 0.
 type clipFunction struct{ slope, shift, lo, hi float64 }
 
-func unclipped(slope float64) clipFunction { return clipFunction{slope, 0, math.Inf(-1), math.Inf(1)} }
+func noClip(slope float64) clipFunction { return clipFunction{slope, 0, math.Inf(-1), math.Inf(1)} }
 
 func (f clipFunction) times(c float64) clipFunction {
 	return clipFunction{c * f.slope, c * f.shift, c * f.lo, c * f.hi}
@@ -143,7 +143,7 @@ func (f clipFunction) near(g clipFunction) bool {
 // clippedOf returns v as a function of x, through nodes whose results have no other consumer.
 func clippedOf(t *Tape, v, x *ir.Value) (clipFunction, bool) {
 	if v == x {
-		return unclipped(1), true
+		return noClip(1), true
 	}
 	n := v.Producer()
 	if n == nil || v.OnlyConsumer() == nil {

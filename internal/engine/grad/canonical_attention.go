@@ -13,17 +13,17 @@ var attentions = []rule{
 		in := []*ir.Value{n.Input(0), n.Input(1), n.Input(2), n.Input(3), n.Outputs[0], n.Outputs[1], dy[0]}
 		return t.Own("AttentionGrad", 3, in, n.Attrs...), nil
 	}},
-	{Type: "Attention", Backward: refused("lengths of sequences, scores as an output and trained masks")},
-	{Domain: microsoft, Type: "Attention", Backward: refused("rotary positions, shared buffers and trained masks")},
+	{Type: "Attention", Backward: refusal("lengths of sequences, scores as an output and trained masks")},
+	{Domain: microsoft, Type: "Attention", Backward: refusal("rotary positions, shared buffers and trained masks")},
 	{Domain: microsoft, Type: "MultiHeadAttention",
-		Backward: refused("shared buffers, scores as an output and trained masks")},
+		Backward: refusal("shared buffers, scores as an output and trained masks")},
 	{Domain: microsoft, Type: "GroupQueryAttention",
-		Backward: refused("a past that is not empty, attention sinks, quantized caches, scores as an output and " +
+		Backward: refusal("a past that is not empty, attention sinks, quantized caches, scores as an output and " +
 			"trained masks")},
 }
 
-// refused is the gradient of an operator that no rewrite replaced.
-func refused(forms string) gradient {
+// refusal is the gradient of an operator that no rewrite replaced.
+func refusal(forms string) gradient {
 	return func(*Tape, *ir.Node, []*ir.Value) ([]*ir.Value, error) {
 		return nil, fmt.Errorf("the gradient of this form is not supported (not supported are %s); exclude the weights "+
 			"before it from training", forms)
@@ -151,13 +151,13 @@ func (a *attention) side(v *ir.Value, scales bool) permutedValue {
 		if !is(p, "", "Transpose") {
 			return permutedValue{v, perm}
 		}
-		perm = composed(permOf(p, len(a.Shape(v))), perm)
+		perm = compose(permOf(p, len(a.Shape(v))), perm)
 		v = p.Input(0)
 	}
 }
 
-// composed returns the composition of two permutations; nil is the identity.
-func composed(first, second []int64) []int64 {
+// compose returns the composition of two permutations; nil is the identity.
+func compose(first, second []int64) []int64 {
 	if second == nil {
 		return first
 	}
@@ -170,10 +170,10 @@ func composed(first, second []int64) []int64 {
 
 // shape returns the permuted shape.
 func (a *attention) shape(o permutedValue) []int64 {
-	return permuted(a.Shape(o.v), o.perm)
+	return permuteShape(a.Shape(o.v), o.perm)
 }
 
-func permuted(shape, perm []int64) []int64 {
+func permuteShape(shape, perm []int64) []int64 {
 	if perm == nil {
 		return shape
 	}
@@ -202,12 +202,12 @@ func (a *attention) fits() bool {
 // replace replaces n and the transposition of its result by the operator. n consumes the keys in columns.
 func (a *attention) replace(n *ir.Node) {
 	r := len(a.Shape(n.Outputs[0]))
-	swapped := counted(r)
+	swapped := identityPermutation(r)
 	swapped[r-2], swapped[r-1] = swapped[r-1], swapped[r-2]
 	if a.k.perm == nil {
-		a.k.perm = counted(r)
+		a.k.perm = identityPermutation(r)
 	}
-	a.k.perm = composed(a.k.perm, swapped)
+	a.k.perm = compose(a.k.perm, swapped)
 	last, attrs := n, []*ir.Attr{ir.FloatAttr("scale", float32(a.scale))}
 	if next := n.Outputs[0].OnlyConsumer(); is(next, "", "Transpose") {
 		if perm := permOf(next, r); perm[r-1] == int64(r-1) {
@@ -233,7 +233,7 @@ func (a *attention) replace(n *ir.Node) {
 	replaceOutput(last, 0, b.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, attrs)[0])
 }
 
-func counted(n int) []int64 {
+func identityPermutation(n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {
 		out[i] = int64(i)

@@ -106,7 +106,7 @@ func (m *multihead) crossOperands(q []int64) bool {
 	h := m.heads
 	if len(q) == 5 { // [batch, tokens, heads, 3, size]
 		m.keys, m.size, m.value = q[1], q[4], q[4]
-		parts := m.unpacked(n.Input(0), q)
+		parts := m.unpack(n.Input(0), q)
 		m.q, m.k, m.v = parts[0], parts[1], parts[2]
 		return n.Input(3) == nil
 	}
@@ -119,7 +119,7 @@ func (m *multihead) crossOperands(q []int64) bool {
 	switch {
 	case len(ks) == 5 && v == nil: // [batch, tokens, heads, 2, size]
 		m.keys, m.value = ks[1], m.size
-		parts := m.unpacked(k, ks)
+		parts := m.unpack(k, ks)
 		m.k, m.v = parts[0], parts[1]
 	case v == nil:
 		return false
@@ -138,8 +138,8 @@ func (m *multihead) crossOperands(q []int64) bool {
 	return true
 }
 
-// unpacked splits a tensor [batch, tokens, heads, number, size] along its fourth axis.
-func (m *multihead) unpacked(v *ir.Value, shape []int64) []headsView {
+// unpack splits a tensor [batch, tokens, heads, number, size] along its fourth axis.
+func (m *multihead) unpack(v *ir.Value, shape []int64) []headsView {
 	parts := m.nodes(ir.OpID{Domain: newest, Type: "Split"}, int(shape[3]), []*ir.Value{v},
 		[]*ir.Attr{ir.IntAttr("axis", 3), ir.IntAttr("num_outputs", shape[3])})
 	out := make([]headsView, len(parts))

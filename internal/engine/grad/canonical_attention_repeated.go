@@ -10,8 +10,8 @@ import (
 // exporters write grouped-query attention: Reshape(Expand(Unsqueeze(x))). The repeated ones are neither computed nor
 // stored then. keys has the order of axes of values.
 func (a *attention) replaceGrouped(n, last *ir.Node, keys permutedValue) bool {
-	k, group := a.unrepeated(keys)
-	v, groupV := a.unrepeated(a.v)
+	k, group := a.repeatInput(keys)
+	v, groupV := a.repeatInput(a.v)
 	q, ok := a.headsView(a.q)
 	if !ok || group < 2 || groupV != group {
 		return false
@@ -40,14 +40,14 @@ func (a *attention) headsView(o permutedValue) (headsView, bool) {
 	switch {
 	case len(a.Shape(o.v)) != 4:
 		return headsView{}, false
-	case o.perm == nil || slices.Equal(o.perm, counted(4)):
+	case o.perm == nil || slices.Equal(o.perm, identityPermutation(4)):
 		return headsView{o.v, true}, true
 	}
 	return headsView{o.v, false}, slices.Equal(o.perm, []int64{0, 2, 1, 3})
 }
 
-// unrepeated returns the heads that o repeats, and how often; 0 if it repeats none.
-func (a *attention) unrepeated(o permutedValue) (headsView, int64) {
+// repeatInput returns the heads that o repeats, and how often; 0 if it repeats none.
+func (a *attention) repeatInput(o permutedValue) (headsView, int64) {
 	heads, ok := a.headsView(o)
 	if !ok || !heads.split || !is(o.v.Producer(), "", "Reshape") {
 		return headsView{}, 0

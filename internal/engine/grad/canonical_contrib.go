@@ -4,9 +4,9 @@ import "github.com/mcompress/mcompress/ir"
 
 // contribRewrites rewrite ONNX Runtime's operators to ONNX's own, and attention of both.
 var contribRewrites = []rewrite{
-	{microsoft, "Gelu", biased("none")},
-	{microsoft, "BiasGelu", biased("none")},
-	{microsoft, "FastGelu", biased("tanh")},
+	{microsoft, "Gelu", biasRewrite("none")},
+	{microsoft, "BiasGelu", biasRewrite("none")},
+	{microsoft, "FastGelu", biasRewrite("tanh")},
 	{microsoft, "FusedGemm", fusedGemm},
 	{microsoft, "SkipLayerNormalization", skipNorm("LayerNormalization", 2, 3, 4)},
 	{microsoft, "SkipSimplifiedLayerNormalization", skipNorm("RMSNormalization", 2, 0, 3)},
@@ -17,8 +17,8 @@ var contribRewrites = []rewrite{
 	{"", "Attention", headAttention},
 }
 
-// biased rewrites to Gelu of the sum with input 1.
-func biased(approximate string) func(*Tape, *ir.Node) bool {
+// biasRewrite rewrites to Gelu of the sum with input 1.
+func biasRewrite(approximate string) func(*Tape, *ir.Node) bool {
 	return func(t *Tape, n *ir.Node) bool {
 		b, x := inserter{t.Builder, n}, n.Input(0)
 		if n.Input(1) != nil {

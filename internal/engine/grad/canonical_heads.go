@@ -98,7 +98,7 @@ func (m *multihead) attend(split bool) *ir.Value {
 			each = 1
 		}
 		var perm []int64
-		if in[i], perm = m.grouped(h, each, group); perm != nil {
+		if in[i], perm = m.groupHeads(h, each, group); perm != nil {
 			attrs = append(attrs, ir.IntsAttr("perm"+"QKV"[i:i+1], perm...))
 		}
 	}
@@ -114,10 +114,10 @@ func (m *multihead) attend(split bool) *ir.Value {
 	return m.reshape(m.nodes(ir.OpID{Domain: own, Type: "AttentionKeep"}, 2, in, attrs)[0], shape...)
 }
 
-// grouped returns h with its axis of heads divided into groups, unless these have one head, and the permutation of its
-// axes to those of a stack of matrices; nil for the identity. each is the number of heads per group, group that of the
-// queries.
-func (m *multihead) grouped(h headsView, each, group int64) (*ir.Value, []int64) {
+// groupHeads returns h with its axis of heads divided into groups, unless these have one head, and the permutation
+// of its axes to those of a stack of matrices; nil for the identity. each is the number of heads per group, group
+// that of the queries.
+func (m *multihead) groupHeads(h headsView, each, group int64) (*ir.Value, []int64) {
 	v := h.v
 	if group > 1 {
 		at := 2

@@ -32,7 +32,7 @@ func swapsLast(perm []int64) bool {
 	if n < 2 {
 		return false
 	}
-	want := counted(n)
+	want := identityPermutation(n)
 	want[n-2], want[n-1] = want[n-1], want[n-2]
 	return slices.Equal(perm, want)
 }

@@ -5,7 +5,7 @@ import "github.com/mcompress/mcompress/ir"
 // Cuts returns the results of nodes that all paths from the weights before them to the outputs contain, in order: the
 // results of the layers of a chain, and of a residual network the results of its blocks.
 func (t *Tape) Cuts() []*ir.Value {
-	learned, at := t.learned(), t.positions()
+	learned, at := t.weightResults(), t.positions()
 	live := map[*ir.Value]int{} // the last positions of values that are consumed later
 	var cuts []*ir.Value
 	for n := range t.Graph().Nodes() {
@@ -45,8 +45,8 @@ func lastUse(v *ir.Value, at map[*ir.Node]int) int {
 	return last
 }
 
-// learned returns the results of nodes that depend on weights, trained or constant.
-func (t *Tape) learned() map[*ir.Value]bool {
+// weightResults returns the results of nodes that depend on weights, trained or constant.
+func (t *Tape) weightResults() map[*ir.Value]bool {
 	learned := map[*ir.Value]bool{}
 	for n := range t.Graph().Nodes() {
 		depends := len(weightIndices(n, learned)) > 0

@@ -28,8 +28,8 @@ var elementwise = []rule{
 	}},
 	{Type: "Div", Backward: div},
 	{Type: "Pow", Backward: pow},
-	{Type: "Max", Backward: chosen},
-	{Type: "Min", Backward: chosen},
+	{Type: "Max", Backward: firstEqualOperand},
+	{Type: "Min", Backward: firstEqualOperand},
 	{Type: "Where", Backward: func(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 		zero := t.Scalar(t.DType(n.Outputs[0]), 0)
 		return operandGradients(t, n, func(i int) *ir.Value {
@@ -147,8 +147,8 @@ func powerGradient(t *Tape, dy, x *ir.Value, dt ir.DType, e float64) *ir.Value {
 	return t.Scale(t.Op("Mul", []*ir.Value{dy, below}), dt, e)
 }
 
-// chosen passes each element of the gradient to the first operand that equals the result there.
-func chosen(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+// firstEqualOperand passes each element of the gradient to the first operand that equals the result there.
+func firstEqualOperand(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	if len(n.Inputs()) == 1 {
 		return dy[:1], nil
 	}

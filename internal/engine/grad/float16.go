@@ -19,14 +19,14 @@ func (a *Activations) StoreFloat16(ctx context.Context, minBytes int64, except m
 	if err := t.InferResults(ctx); err != nil {
 		return nil, err
 	}
-	h := &float16Storage{graph: t.Graph(), types: t.types, results: t.results, chosen: map[*ir.Value]bool{}}
+	h := &float16Storage{graph: t.Graph(), types: t.types, results: t.results, values: map[*ir.Value]bool{}}
 	h.choose(minBytes, except, t.Params)
 	for n := range h.graph.Nodes() {
 		h.convert(n)
 	}
-	converted := slices.DeleteFunc(a.Stored(), func(v *ir.Value) bool { return !h.chosen[v] })
+	converted := slices.DeleteFunc(a.Stored(), func(v *ir.Value) bool { return !h.values[v] })
 	// After Stored, which does not depend on types: later forms and sizes see the values as Float16.
-	for v := range h.chosen {
+	for v := range h.values {
 		if s, ok := t.types[v]; ok {
 			s.DType = ir.Float16
 			t.types[v] = s
@@ -41,7 +41,7 @@ type float16Storage struct {
 	graph   *ir.Graph
 	types   map[*ir.Value]ir.Spec // of the forward graph
 	results map[*ir.Value]ir.Spec // of both passes
-	chosen  map[*ir.Value]bool
+	values  map[*ir.Value]bool
 }
 
 // choose chooses the values to store in float16, without exceptions and gradients of weights. Recomputed values are, if
@@ -61,16 +61,16 @@ func (h *float16Storage) choose(minBytes int64, except map[string]bool, params [
 			switch {
 			case v == nil || weights[v]:
 			case h.isSupported(v, minBytes):
-				h.chosen[v] = true
+				h.values[v] = true
 			// Copies that recomputation adds have the name of their original: both are stored alike.
 			case h.types[v].Name != "":
 				refused[h.types[v].Name] = true
 			}
 		}
 	}
-	for v := range h.chosen {
+	for v := range h.values {
 		if refused[h.types[v].Name] {
-			delete(h.chosen, v)
+			delete(h.values, v)
 		}
 	}
 }
@@ -104,11 +104,11 @@ func (h *float16Storage) form(n *ir.Node, shape []int64) (half.Form, bool) {
 func (h *float16Storage) convert(n *ir.Node) {
 	var outputs []int64
 	for i, v := range n.Outputs {
-		if h.chosen[v] {
+		if h.values[v] {
 			outputs = append(outputs, int64(i))
 		}
 	}
-	if len(outputs) == 0 && !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return h.chosen[v] }) {
+	if len(outputs) == 0 && !slices.ContainsFunc(n.Inputs(), func(v *ir.Value) bool { return h.values[v] }) {
 		return
 	}
 	// types has values of the forward graph alone: all other results are gradients, and may overflow.

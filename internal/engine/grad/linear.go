@@ -111,20 +111,20 @@ func (p product) flat(m matrices) matrices {
 
 // multiply returns alpha·A·B, summed to a shape.
 func (p product) multiply(a, b matrices, want []int64) *ir.Value {
-	have := stacked(a, b)
+	have := stackShape(a, b)
 	attrs := []*ir.Attr{ir.IntAttr("transA", flag(a.trans)), ir.IntAttr("transB", flag(b.trans)),
 		ir.FloatAttr("alpha", p.alpha)}
 	out := p.add(ir.OpID{Domain: microsoft, Type: "FusedMatMul"}, 1, []*ir.Value{a.v, b.v}, attrs)[0]
 	return p.SumTo(out, have, want)
 }
 
-// stacked returns the shape of the product.
-func stacked(a, b matrices) []int64 {
+// stackShape returns the shape of the product.
+func stackShape(a, b matrices) []int64 {
 	rank := max(len(a.shape), len(b.shape))
 	out := make([]int64, rank)
 	for i := range rank - 2 {
-		out[i] = max(ahead(a.shape, rank, i), ahead(b.shape, rank, i))
-		if ahead(a.shape, rank, i) == 0 || ahead(b.shape, rank, i) == 0 {
+		out[i] = max(paddedDim(a.shape, rank, i), paddedDim(b.shape, rank, i))
+		if paddedDim(a.shape, rank, i) == 0 || paddedDim(b.shape, rank, i) == 0 {
 			out[i] = 0
 		}
 	}
@@ -138,8 +138,8 @@ func stacked(a, b matrices) []int64 {
 	return out
 }
 
-// ahead returns axis i of a shape that is padded to rank with leading axes of size 1.
-func ahead(shape []int64, rank, i int) int64 {
+// paddedDim returns axis i of a shape that is padded to rank with leading axes of size 1.
+func paddedDim(shape []int64, rank, i int) int64 {
 	if i -= rank - len(shape); i < 0 {
 		return 1
 	}

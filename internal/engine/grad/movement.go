@@ -8,10 +8,10 @@ import (
 
 // movement are operators that move elements to positions given by shapes and attributes.
 var movement = []rule{
-	{Type: "Reshape", Backward: reshaped},
-	{Type: "Flatten", Backward: reshaped},
-	{Type: "Squeeze", Backward: reshaped},
-	{Type: "Unsqueeze", Backward: reshaped},
+	{Type: "Reshape", Backward: reshapeGradient},
+	{Type: "Flatten", Backward: reshapeGradient},
+	{Type: "Squeeze", Backward: reshapeGradient},
+	{Type: "Unsqueeze", Backward: reshapeGradient},
 	{Type: "Transpose", Backward: transpose},
 	{Type: "Concat", Backward: concat},
 	{Type: "Split", Backward: split},
@@ -35,8 +35,8 @@ var movement = []rule{
 	}},
 }
 
-// reshaped is the gradient of operators that only change the shape.
-func reshaped(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
+// reshapeGradient is the gradient of operators that only change the shape.
+func reshapeGradient(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 	return []*ir.Value{t.Reshape(dy[0], t.Shape(n.Input(0)))}, nil
 }
 

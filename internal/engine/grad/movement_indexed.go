@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// indexed are operators that move elements to positions given by inputs.
-var indexed = []rule{
+// indexRules are operators that move elements to positions given by inputs.
+var indexRules = []rule{
 	{Type: "Slice", Backward: slice},
 	{Type: "Crop", Backward: crop},
 	{Type: "Pad", Backward: pad},
@@ -198,7 +198,7 @@ func pad(t *Tape, n *ir.Node, dy []*ir.Value) ([]*ir.Value, error) {
 			continue
 		}
 		y[i] = x[i]
-		dx = gatherGradient(t, t.Ints(repeated(mode, before[i], x[i], before[i]+x[i]+after[i])...), dx, int64(i), y)
+		dx = gatherGradient(t, t.Ints(copyIndices(mode, before[i], x[i], before[i]+x[i]+after[i])...), dx, int64(i), y)
 	}
 	return []*ir.Value{dx}, nil
 }
@@ -224,9 +224,9 @@ func padStarts(t *Tape, n *ir.Node) ([]int64, error) {
 	return before, nil
 }
 
-// repeated returns the indices in an axis of that size from which elements are copied, with before elements before the
-// axis.
-func repeated(mode string, before, size, count int64) []int64 {
+// copyIndices returns the indices in an axis of that size from which elements are copied, with before elements
+// before the axis.
+func copyIndices(mode string, before, size, count int64) []int64 {
 	places := make([]int64, count)
 	for i := range places {
 		p := int64(i) - before

@@ -69,7 +69,7 @@ func layerNorm(mean, inv, bias int) gradient {
 		}
 		dx[0] = t.Own("LayerNormGrad", 1, in, attr)[0]
 		if t.Needs(scale) {
-			dx[1] = sumToOperand(t, n, 1, t.Op("Mul", []*ir.Value{dy[0], standardized(t, x, in[2], in[4])}))
+			dx[1] = sumToOperand(t, n, 1, t.Op("Mul", []*ir.Value{dy[0], standardize(t, x, in[2], in[4])}))
 		}
 		if bias > 0 {
 			dx[bias] = sumToOperand(t, n, bias, dy[0])
@@ -78,8 +78,8 @@ func layerNorm(mean, inv, bias int) gradient {
 	}
 }
 
-// standardized is (x-mean)·inv; mean may be nil.
-func standardized(t *Tape, x, inv, mean *ir.Value) *ir.Value {
+// standardize is (x-mean)·inv; mean may be nil.
+func standardize(t *Tape, x, inv, mean *ir.Value) *ir.Value {
 	if mean != nil {
 		x = t.Op("Sub", []*ir.Value{x, mean})
 	}

@@ -80,7 +80,7 @@ func (r *recomputation) isStored(v *ir.Value) bool {
 
 // replace replaces v by its copy in the backward pass.
 func (r *recomputation) replace(v *ir.Value, before *ir.Node) {
-	made := r.copied(v, before)
+	made := r.addCopy(v, before)
 	for _, u := range usesOutside(v, r.forward) {
 		// Copies that were added meanwhile read the stored value.
 		if _, old := r.at[u.Node]; old {
@@ -89,8 +89,8 @@ func (r *recomputation) replace(v *ir.Value, before *ir.Node) {
 	}
 }
 
-// copied returns the copy of v, and adds it with the nodes of its segment that it depends on.
-func (r *recomputation) copied(v *ir.Value, before *ir.Node) *ir.Value {
+// addCopy returns the copy of v, and adds it with the nodes of its segment that it depends on.
+func (r *recomputation) addCopy(v *ir.Value, before *ir.Node) *ir.Value {
 	if r.isStored(v) {
 		return v
 	}
@@ -101,7 +101,7 @@ func (r *recomputation) copied(v *ir.Value, before *ir.Node) *ir.Value {
 	in := make([]*ir.Value, len(n.Inputs()))
 	for i, x := range n.Inputs() {
 		if x != nil {
-			in[i] = r.copied(x, before)
+			in[i] = r.addCopy(x, before)
 		}
 	}
 	made := r.a.cloneNode(n, in, before)

@@ -94,19 +94,19 @@ func (r *cheapRecomputation) isLive(x *ir.Value, at int) bool {
 func (r *cheapRecomputation) replace(v *ir.Value) {
 	first := r.firstConsumer(v)
 	uses := usesOutside(v, r.forward)
-	made := r.copied(v, first, r.at[first])
+	made := r.addCopy(v, first, r.at[first])
 	for _, u := range uses {
 		u.Node.SetInput(u.Index, made)
 	}
 }
 
-// copied adds a copy of v, and of the nodes that it depends on, before a node.
-func (r *cheapRecomputation) copied(v *ir.Value, before *ir.Node, at int) *ir.Value {
+// addCopy adds a copy of v, and of the nodes that it depends on, before a node.
+func (r *cheapRecomputation) addCopy(v *ir.Value, before *ir.Node, at int) *ir.Value {
 	n := v.Producer()
 	in := slices.Clone(n.Inputs())
 	for i, x := range in {
 		if x != nil && !r.isLive(x, at) {
-			in[i] = r.copied(x, before, at)
+			in[i] = r.addCopy(x, before, at)
 		}
 	}
 	return r.a.cloneNode(n, in, before).Outputs[0]

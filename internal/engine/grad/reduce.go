@@ -47,7 +47,7 @@ func reduction(typ string, f func(r reductionNode) *ir.Value) rule {
 		if r.keep, err = keepDimsShape(t, n); err != nil {
 			return nil, err
 		}
-		r.dy = r.kept(dy[0])
+		r.dy = r.keepAxes(dy[0])
 		dx := f(r)
 		// The others multiply by a tensor of the shape of x.
 		if typ == "ReduceSum" || typ == "ReduceMean" || typ == "ReduceLogSum" {
@@ -79,8 +79,8 @@ func keepDimsShape(t *Tape, n *ir.Node) ([]int64, error) {
 	return keep, nil
 }
 
-// kept returns v with the reduced axes in its shape.
-func (r reductionNode) kept(v *ir.Value) *ir.Value {
+// keepAxes returns v with the reduced axes in its shape.
+func (r reductionNode) keepAxes(v *ir.Value) *ir.Value {
 	if len(r.keep) == len(r.Shape(r.node.Outputs[0])) {
 		return v
 	}
@@ -89,7 +89,7 @@ func (r reductionNode) kept(v *ir.Value) *ir.Value {
 
 func (r reductionNode) x() *ir.Value { return r.node.Input(0) }
 
-func (r reductionNode) y() *ir.Value { return r.kept(r.node.Outputs[0]) }
+func (r reductionNode) y() *ir.Value { return r.keepAxes(r.node.Outputs[0]) }
 
 func (r reductionNode) mul(a, b *ir.Value) *ir.Value { return r.Op("Mul", []*ir.Value{a, b}) }
 

@@ -32,7 +32,7 @@ var families = [][]rule{
 	linear,
 	movement,
 	pools,
-	indexed,
+	indexRules,
 	recurrents,
 	reductions,
 	rotaries,

@@ -154,7 +154,7 @@ func (p Profile) fewest(most int64, fits func(from, to int, kept, stays int64) b
 	for j := 1; j < len(positions); j++ {
 		best[j] = math.MaxInt64
 		for i := j - 1; i >= 0; i-- {
-			kept := p.kept(positions[i], positions[j])
+			kept := p.storedBytes(positions[i], positions[j])
 			// Segments from earlier positions store even more. One between neighbouring positions is as short as it can
 			// be.
 			if i < j-1 && kept > most {
@@ -187,8 +187,8 @@ func (p Profile) cross(i int) int64 {
 	return p.Cross[i]
 }
 
-// kept returns the bytes that nodes from to to-1 store.
-func (p Profile) kept(from, to int) (sum int64) {
+// storedBytes returns the bytes that nodes from to to-1 store.
+func (p Profile) storedBytes(from, to int) (sum int64) {
 	for _, b := range p.Kept[from:to] {
 		sum += b
 	}
@@ -221,7 +221,7 @@ const buckets = 96
 // is dynamic programming over positions and stored bytes, for several sizes of the largest segment.
 func (p Profile) Within(limit int64) []Segment {
 	positions := p.positions()
-	total := p.kept(0, len(p.Kept))
+	total := p.storedBytes(0, len(p.Kept))
 	if total <= limit {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (p Profile) Within(limit int64) []Segment {
 			small, bytes = s, b
 		}
 		// While a segment is recomputed its results are live, at most this many bytes; stored bytes have the rest.
-		if c, time := p.within(positions, limit-most, most); time < fastest {
+		if c, time := p.chooseWithin(positions, limit-most, most); time < fastest {
 			best, fastest = c, time
 		}
 	}
@@ -250,7 +250,7 @@ func (p Profile) Within(limit int64) []Segment {
 // Choices returns the distinct results of cut and below for limits from half of the stored bytes down to a 64th.
 func (p Profile) Choices() [][]Segment {
 	var all [][]Segment
-	bytes := p.kept(0, len(p.Kept))
+	bytes := p.storedBytes(0, len(p.Kept))
 	for _, find := range []func(int64) ([]Segment, bool){p.cut, p.below} {
 		for most := bytes / 2; most > bytes/64; most = most * 7 / 8 {
 			s, ok := find(most)
@@ -274,15 +274,15 @@ func (p Profile) Work(s Segment) (sum float64) {
 func (p Profile) peak(segments []Segment) int64 {
 	kept, most, from := int64(0), int64(0), 0
 	for _, s := range segments {
-		kept += p.kept(from, s.From) + p.cross(s.To)
-		most = max(most, p.kept(s.From, s.To))
+		kept += p.storedBytes(from, s.From) + p.cross(s.To)
+		most = max(most, p.storedBytes(s.From, s.To))
 		from = s.To
 	}
-	return kept + p.kept(from, len(p.Kept)) + most
+	return kept + p.storedBytes(from, len(p.Kept)) + most
 }
 
-// within returns the choice for one size of the largest segment.
-func (p Profile) within(positions []int, limit, most int64) ([]Segment, float64) {
+// chooseWithin returns the choice for one size of the largest segment.
+func (p Profile) chooseWithin(positions []int, limit, most int64) ([]Segment, float64) {
 	if limit <= 0 {
 		return nil, math.Inf(1)
 	}
@@ -313,7 +313,7 @@ func (p Profile) within(positions []int, limit, most int64) ([]Segment, float64)
 	}
 	for i := range positions {
 		for j := i + 1; j < len(positions); j++ {
-			kept, time := p.kept(positions[i], positions[j]), p.Work(Segment{positions[i], positions[j]})
+			kept, time := p.storedBytes(positions[i], positions[j]), p.Work(Segment{positions[i], positions[j]})
 			if kept > most && j > i+1 {
 				break
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/mcompress/mcompress/ir/operator"
 )
 
-// trained are the roles of inputs that are trained.
-var trained = []operator.Role{
+// trainableRoles are the roles of inputs that are trained.
+var trainableRoles = []operator.Role{
 	operator.Matrix, operator.Filter, operator.Gates, operator.Table, operator.Bias, operator.InputBias,
 	operator.Gain, operator.Shift, operator.Slope,
 }
@@ -20,7 +20,7 @@ func parameterInputs(n *ir.Node) []int {
 	if lookup(n.Op) == nil && !slices.ContainsFunc(rewrites[0], rewritten) {
 		return nil
 	}
-	return operator.Of(n).With(trained...)
+	return operator.Of(n).With(trainableRoles...)
 }
 
 // Trainable returns the constants of m that are parameters: floating-point constants at the inputs of operators that

@@ -53,8 +53,8 @@ func tokens(in []*ir.Array, x *ir.Array) (*ir.Array, error) {
 	return keep, err
 }
 
-// one is the spec of a single number.
-func one(dt ir.DType) ir.Spec { return ir.Spec{DType: dt, Shape: []int64{1}} }
+// scalarSpec is the spec of a single number.
+func scalarSpec(dt ir.DType) ir.Spec { return ir.Spec{DType: dt, Shape: []int64{1}} }
 
 // A number is an element type of losses: float64 is for tests with finite differences.
 type number interface{ float32 | float64 }

@@ -16,12 +16,12 @@ func lanesOf(shape []int64, axis int) lanes {
 
 func (l lanes) rows() int { return l.outer * l.inner }
 
-// at returns the index of the first element of row i.
-func (l lanes) at(i int) int { return i/l.inner*l.n*l.inner + i%l.inner }
+// offset returns the index of the first element of row i.
+func (l lanes) offset(i int) int { return i/l.inner*l.n*l.inner + i%l.inner }
 
 // part returns row i of a: a slice of a if its elements are contiguous, else a copy in buf.
 func part[T ir.Element](l lanes, a, buf []T, i int) []T {
-	at := l.at(i)
+	at := l.offset(i)
 	if l.inner == 1 {
 		return a[at : at+l.n]
 	}
@@ -36,7 +36,7 @@ func put[T ir.Element](l lanes, a, row []T, i int) {
 	if l.inner == 1 {
 		return
 	}
-	at := l.at(i)
+	at := l.offset(i)
 	for k, v := range row {
 		a[at+k*l.inner] = v
 	}

@@ -39,7 +39,7 @@ func offloadShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if x.Kind != ir.Dense || x.DType == ir.String {
 		return nil, fmt.Errorf("input x is %s, not a tensor of numbers", x)
 	}
-	return []ir.Spec{one(ir.Uint8)}, checkPlace(n)
+	return []ir.Spec{scalarSpec(ir.Uint8)}, checkPlace(n)
 }
 
 func offload(c *op.Call) error {

@@ -18,7 +18,7 @@ type pointLoss struct {
 func pointLosses() []op.Op {
 	var rows []op.Op
 	for _, l := range []pointLoss{
-		{"MeanSquaredLoss", squared},
+		{"MeanSquaredLoss", squareLoss},
 		{"SigmoidCrossEntropyLoss", sigmoidEntropy},
 	} {
 		rows = append(rows, op.Op{Type: l.name, Shape: pointShape, Work: pointWork, Run: op.FloatOrDouble(
@@ -29,7 +29,7 @@ func pointLosses() []op.Op {
 	return rows
 }
 
-func squared(x, t float64) (loss, gradient float64) {
+func squareLoss(x, t float64) (loss, gradient float64) {
 	d := x - t
 	return d * d, 2 * d
 }
@@ -57,7 +57,7 @@ func pointShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			return nil, err
 		}
 	}
-	return []ir.Spec{one(x.DType), x.Spec()}, floats(in, 2, "scale", 1)
+	return []ir.Spec{scalarSpec(x.DType), x.Spec()}, floats(in, 2, "scale", 1)
 }
 
 // pointWork is the scratch of one sum per piece.

@@ -102,7 +102,7 @@ func (l rowLoss) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			return nil, fmt.Errorf("input keep is %s, which are no parts of %d rows of %s", keep, count, x)
 		}
 	}
-	return []ir.Spec{one(x.DType), x.Spec()}, l.check(n)
+	return []ir.Spec{scalarSpec(x.DType), x.Spec()}, l.check(n)
 }
 
 func (l rowLoss) target(n *op.Node, x *ir.Array, in []*ir.Array, rows lanes) error {
@@ -170,7 +170,7 @@ func runRows[T number](c *op.Call, l rowLoss, loss func(*op.Node, row[T]) float6
 			buf[k] = block.Take[T](&s, rows.n)
 		}
 		for i := from; i < to; i++ {
-			losses[i] = e.at(i, &buf)
+			losses[i] = e.lossOf(i, &buf)
 		}
 	})
 	if y := output[T](c, 0); y != nil {
@@ -211,8 +211,8 @@ func withoutPadding[T number](buf, x []T, keep []float32) []T {
 	return buf
 }
 
-// at returns the loss of row i and writes its gradient.
-func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
+// lossOf returns the loss of row i and writes its gradient.
+func (e *eachRow[T]) lossOf(i int, buf *[rowParts][]T) float64 {
 	r := row[T]{factor: e.factor, spare: [3][]T(buf[3:])}
 	if e.dx != nil {
 		r.dx = buffer(e.lanes, e.dx, buf[2], i)
@@ -229,7 +229,7 @@ func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
 	switch {
 	case e.labels == nil:
 		r.target = part(e.lanes, ir.View[T](e.call.In[1]), buf[1], i)
-	case e.labels[i] == ignored(e.call.Node):
+	case e.labels[i] == ignoreIndex(e.call.Node):
 		clear(r.dx)
 		return 0
 	default:
@@ -243,15 +243,15 @@ func (e *eachRow[T]) at(i int, buf *[rowParts][]T) float64 {
 	return e.loss(e.call.Node, r)
 }
 
-// ignored is the label of rows that are skipped.
-func ignored(n *op.Node) int64 { return n.Int("ignore_index", -100) }
+// ignoreIndex is the label of rows that are skipped.
+func ignoreIndex(n *op.Node) int64 { return n.Int("ignore_index", -100) }
 
 // readLabels returns the labels and the number of rows that are not skipped.
 func readLabels(c *op.Call, rows lanes) (labels []int64, count int, err error) {
 	labels = ir.View[int64](c.In[1])
 	for i, label := range labels {
 		switch {
-		case label == ignored(c.Node):
+		case label == ignoreIndex(c.Node):
 		case label < 0 || label >= int64(rows.n):
 			sample := i / (len(labels) / int(c.In[1].Shape[0]))
 			return nil, 0, fmt.Errorf("label %d of sample %d is out of range: the model has %d classes", label,

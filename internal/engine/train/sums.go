@@ -25,7 +25,7 @@ func accumulateShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []ir.Spec{one(ir.Float)}, like(sum, in, 1, "G")
+	return []ir.Spec{scalarSpec(ir.Float)}, like(sum, in, 1, "G")
 }
 
 // accumulate adds G to the accumulated gradient. The output is 0, since each node has one.
@@ -47,7 +47,7 @@ func squaresShape(_ *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 			return nil, err
 		}
 	}
-	return []ir.Spec{one(ir.Float)}, nil
+	return []ir.Spec{scalarSpec(ir.Float)}, nil
 }
 
 func squaresWork(_ *op.Node, in []*ir.Array, _ int) int64 {

@@ -72,7 +72,7 @@ func (u update) shape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	if err := floats(in, len(in)-1, "hyper", 4); err != nil {
 		return nil, err
 	}
-	return []ir.Spec{one(ir.Float)}, checkNorm(n, w)
+	return []ir.Spec{scalarSpec(ir.Float)}, checkNorm(n, w)
 }
 
 // inputs checks the number of inputs.

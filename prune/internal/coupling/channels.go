@@ -18,7 +18,7 @@ type axis struct {
 type channelMap struct {
 	classes classes
 	axes    map[*ir.Value]*axis // of values that nodes make
-	made    []*ir.Value         // the keys of axes, in the order of the graph
+	keys    []*ir.Value         // the keys of axes, in the order of the graph
 	edits   []func(*removal)
 
 	splits     []blockSplit
@@ -47,7 +47,7 @@ func (ch *channelMap) set(v *ir.Value, at int, channels []Channel) {
 		return
 	}
 	ch.axes[v] = &axis{at: at, channels: channels}
-	ch.made = append(ch.made, v)
+	ch.keys = append(ch.keys, v)
 }
 
 // keep keeps channels because n uses them in a way that is not supported.

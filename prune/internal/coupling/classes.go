@@ -63,8 +63,8 @@ func (c *classes) joinAll(a, b []Channel) {
 	}
 }
 
-// fold joins the channels at the same index in each of n equal parts of us.
-func (c *classes) fold(us []Channel, n int64) {
+// foldParts joins the channels at the same index in each of n equal parts of us.
+func (c *classes) foldParts(us []Channel, n int64) {
 	size := len(us) / int(n)
 	for i, u := range us {
 		c.join(u, us[i%size])

@@ -20,7 +20,7 @@ type constants struct {
 	step     *pass.Step
 	unfit    func(*ir.Value) pass.Reason
 
-	of        map[*ir.Value]*constant
+	byValue   map[*ir.Value]*constant
 	order     []*constant // in the order in which nodes read them
 	sources   []Source
 	consumers []Source
@@ -29,9 +29,9 @@ type constants struct {
 	list      []Skipped
 }
 
-// read records the channels on the axes of n's constant input i, nil for axes without. The channels of several
+// readConstant records the channels on the axes of n's constant input i, nil for axes without. The channels of several
 // consumers of one constant are joined.
-func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
+func (k *constants) readConstant(n *ir.Node, i int, channels ...[]Channel) {
 	o := pass.Trace(n.Input(i))
 	if reason := k.mismatch(o, channels); !reason.None() {
 		if reason.Operator == "" {
@@ -46,14 +46,14 @@ func (k *constants) read(n *ir.Node, i int, channels ...[]Channel) {
 	if o.Transposed {
 		channels = [][]Channel{channels[1], channels[0]}
 	}
-	k.use(n, i)
-	s := k.of[o.Base]
+	k.markUse(n, i)
+	s := k.byValue[o.Base]
 	if s == nil {
 		s = &constant{o.Base, slices.Clone(channels)}
-		k.of[o.Base] = s
+		k.byValue[o.Base] = s
 		k.order = append(k.order, s)
 		if o.Reshaped {
-			k.channels.onRemoval(slices.Concat(channels...), func(*removal) { k.fold(n, i, o) })
+			k.channels.onRemoval(slices.Concat(channels...), func(*removal) { k.foldViews(n, i, o) })
 		}
 		return
 	}
@@ -98,9 +98,9 @@ func before(o *pass.Operand) []int64 {
 	return shape
 }
 
-// fold makes n read its constant in the shape of the views between them, and drops those, whose sizes are those before.
-// There is no other consumer.
-func (k *constants) fold(n *ir.Node, i int, o *pass.Operand) {
+// foldViews makes n read its constant in the shape of the views between them, and drops those, whose sizes are
+// those before. There is no other consumer.
+func (k *constants) foldViews(n *ir.Node, i int, o *pass.Operand) {
 	old, t := n.Input(i), *o.Base.Const
 	t.Shape = o.Shape
 	n.SetInput(i, o.Base)
@@ -118,8 +118,8 @@ func (k *constants) skip(n *ir.Node, i int, reason pass.Reason) {
 	k.list = append(k.list, Skipped{o.Base, reason})
 }
 
-// use records that a rule covers n's use of its constant input i.
-func (k *constants) use(n *ir.Node, i int) { k.used[ir.Use{Node: n, Index: i}] = true }
+// markUse records that a rule covers n's use of its constant input i.
+func (k *constants) markUse(n *ir.Node, i int) { k.used[ir.Use{Node: n, Index: i}] = true }
 
 // unify joins the channels us on an axis of s with those of earlier consumers.
 func (k *constants) unify(n *ir.Node, s *constant, axis int, us []Channel) {
@@ -150,7 +150,7 @@ func (s *constant) keep(ch *channelMap, u ir.Use) {
 // vector reads n's optional input i as one element per channel.
 func (k *constants) vector(n *ir.Node, i int, us []Channel) {
 	if n.Input(i) != nil {
-		k.read(n, i, us)
+		k.readConstant(n, i, us)
 	}
 }
 
@@ -161,7 +161,7 @@ const none = -1
 // those on the others.
 func (k *constants) product(n *ir.Node, i int, channels [][]Channel, out int) {
 	o := pass.Trace(n.Input(i))
-	if o == nil || !o.Trouble.None() || k.of[o.Base] == nil {
+	if o == nil || !o.Trouble.None() || k.byValue[o.Base] == nil {
 		return
 	}
 	for axis, us := range channels {

@@ -15,7 +15,7 @@ func (p *Plan) HeadCounts(pruned map[Channel]bool) []HeadCounts {
 	r := &removal{p.channelMap, pruned}
 	var all []HeadCounts
 	for _, a := range p.attentions {
-		left := r.left(a.heads)
+		left := r.keptIndices(a.heads)
 		c := HeadCounts{Node: a.node, Heads: len(a.heads), HeadsLeft: len(left), Size: p.blockSizes[a.heads[0]]}
 		c.KeyValues = p.distinct(a.heads)
 		kept := make([]Channel, len(left))

@@ -40,7 +40,7 @@ func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
 		blockSizes: map[Channel]int{}}
 	k := &constants{
 		channels: ch, step: s, unfit: unfit,
-		of: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},
+		byValue: map[*ir.Value]*constant{}, used: map[ir.Use]bool{}, skipped: map[*ir.Value]bool{},
 	}
 	p := &propagation{channelMap: ch, constants: k, shapes: newShapes(s)}
 	// Before the nodes, which read the channels of their inputs.
@@ -51,7 +51,7 @@ func Find(s *pass.Step, unfit func(*ir.Value) pass.Reason) (*Plan, error) {
 			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 		for _, n := range nodes {
-			p.follow(n)
+			p.applyRule(n)
 		}
 	}
 	// After all graphs: classes are complete only then.

@@ -16,8 +16,8 @@ type propagation struct {
 	counted []*ir.Node
 }
 
-// follow applies the rule of n's operator to the channels that it reads.
-func (p *propagation) follow(n *ir.Node) {
+// applyRule applies the rule of n's operator to the channels that it reads.
+func (p *propagation) applyRule(n *ir.Node) {
 	rule := ruleOf(n)
 	switch caller := pass.FromCaller(n); {
 	case rule == nil || len(n.Outputs) == 0:
@@ -73,7 +73,7 @@ func (p *propagation) keepBorders() {
 	p.keepSplits()
 	p.keepCounted()
 	heads := p.headClasses()
-	for _, v := range p.made {
+	for _, v := range p.keys {
 		cache := p.isCache(heads, p.axes[v])
 		if v.IsInput() && !cache {
 			p.classes.keep(p.axes[v].channels, pass.Reason{Code: pass.ChannelsInput, Detail: v.Name})

@@ -63,7 +63,7 @@ func (p *Plan) Axes() [][]Channel {
 		}
 		all = append(all, list)
 	}
-	for _, v := range p.made {
+	for _, v := range p.keys {
 		add(p.axes[v].channels)
 	}
 	for _, list := range [][]Source{p.sources, p.consumers} {
@@ -150,8 +150,8 @@ type removal struct {
 	pruned map[Channel]bool // by class
 }
 
-// left are the indices of us that are kept.
-func (r *removal) left(us []Channel) []int64 {
+// keptIndices are the indices of us that are kept.
+func (r *removal) keptIndices(us []Channel) []int64 {
 	places := make([]int64, 0, len(us))
 	for i, u := range us {
 		if !r.pruned[r.class(u)] {
@@ -164,7 +164,7 @@ func (r *removal) left(us []Channel) []int64 {
 // onRemoval adds a change of nodes that is required if some of us are removed.
 func (ch *channelMap) onRemoval(us []Channel, do func(*removal)) {
 	ch.edits = append(ch.edits, func(r *removal) {
-		if len(r.left(us)) < len(us) {
+		if len(r.keptIndices(us)) < len(us) {
 			do(r)
 		}
 	})
@@ -182,7 +182,7 @@ func (p *Plan) Remove(pruned map[Channel]bool) []Kept {
 	for _, edit := range p.edits {
 		edit(r)
 	}
-	for _, v := range p.made {
+	for _, v := range p.keys {
 		r.retype(v, p.axes[v])
 	}
 	kept := make([]Kept, len(p.order))
@@ -195,7 +195,7 @@ func (p *Plan) Remove(pruned map[Channel]bool) []Kept {
 
 // retype sets the new size of v's axis where the model states the old one.
 func (r *removal) retype(v *ir.Value, a *axis) {
-	n := int64(len(r.left(a.channels)))
+	n := int64(len(r.keptIndices(a.channels)))
 	if n == int64(len(a.channels)) || v.Type == nil || len(v.Type.Shape)+a.at < 0 || v.Type.Shape == nil {
 		return
 	}
@@ -215,7 +215,7 @@ func (r *removal) retype(v *ir.Value, a *axis) {
 func (r *removal) constant(s *constant) Kept {
 	kept := Kept{Value: s.v, Places: make([][]int64, len(s.channels))}
 	for i, us := range s.channels {
-		places := r.left(us)
+		places := r.keptIndices(us)
 		if len(places) < len(us) {
 			kept.Places[i], kept.Pruned = places, true
 		} else if len(us) > 0 && kept.Reason.None() {

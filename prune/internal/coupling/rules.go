@@ -22,9 +22,9 @@ var rules = map[string]rule{
 	"RNN":                          recurrent,
 	"BatchNormalization":           batchNormalization,
 	"InstanceNormalization":        instanceNormalization,
-	"LayerNormalization":           normalized(-1),
-	"RMSNormalization":             normalized(-1),
-	"SimplifiedLayerNormalization": normalized(-1),
+	"LayerNormalization":           normalizationRule(-1),
+	"RMSNormalization":             normalizationRule(-1),
+	"SimplifiedLayerNormalization": normalizationRule(-1),
 	"Softmax":                      softmax,
 	"LogSoftmax":                   softmax,
 	"Hardmax":                      softmax,
@@ -53,8 +53,8 @@ var rules = map[string]rule{
 
 // outerRules are those that also support channels that are merged with axes before them.
 var outerRules = map[string]rule{
-	"RMSNormalization":             normalized(-1),
-	"SimplifiedLayerNormalization": normalized(-1),
+	"RMSNormalization":             normalizationRule(-1),
+	"SimplifiedLayerNormalization": normalizationRule(-1),
 	"Transpose":                    transpose,
 	"Reshape":                      reshape,
 	"Shape":                        shape,

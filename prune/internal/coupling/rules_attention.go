@@ -114,11 +114,11 @@ func (x *attentionNode) countHeads(attr string, heads []Channel) {
 	if x.node.Attr(attr) == nil {
 		return
 	}
-	x.onRemoval(heads, func(k *removal) { x.node.SetAttr(ir.IntAttr(attr, int64(len(k.left(heads))))) })
+	x.onRemoval(heads, func(k *removal) { x.node.SetAttr(ir.IntAttr(attr, int64(len(k.keptIndices(heads))))) })
 }
 
-// cached joins heads with those of past keys or values, and gives them to present ones.
-func (x *attentionNode) cached(past, present int, heads []Channel) {
+// joinCache joins heads with those of past keys or values, and gives them to present ones.
+func (x *attentionNode) joinCache(past, present int, heads []Channel) {
 	if a := x.in(x.node, past); a != nil && a.at == -3 && len(a.channels) == len(heads) {
 		x.classes.joinAll(a.channels, heads)
 	} else if x.node.Input(past) != nil {
@@ -173,16 +173,17 @@ func attendPacked(p *propagation, n *ir.Node) {
 	h := heads{part(q), part(k), part(v)}
 	x.join(h)
 	channels := [][]Channel{in.all(), out}
-	p.read(n, 1, channels...)
+	p.readConstant(n, 1, channels...)
 	p.vector(n, 2, out)
 	p.product(n, 1, channels, 1)
 	p.set(n.Outputs[0], -1, v)
-	x.cached(4, 1, h.key)
+	x.joinCache(4, 1, h.key)
 	p.broadcast(n, 5, &axis{at: -3, channels: h.query})
 	x.countHeads("num_heads", h.query)
 	if n.Attr("qkv_hidden_sizes") != nil {
 		p.onRemoval(out, func(r *removal) {
-			n.SetAttr(ir.IntsAttr("qkv_hidden_sizes", int64(len(r.left(q))), int64(len(r.left(k))), int64(len(r.left(v)))))
+			n.SetAttr(ir.IntsAttr("qkv_hidden_sizes", int64(len(r.keptIndices(q))), int64(len(r.keptIndices(k))),
+				int64(len(r.keptIndices(v)))))
 		})
 	}
 }
@@ -215,12 +216,12 @@ func attendHeads(p *propagation, n *ir.Node) {
 		return
 	}
 	if n.Input(3) != nil {
-		p.read(n, 3, slices.Concat(p.in(n, 0).channels, p.in(n, 1).channels, v.channels))
+		p.readConstant(n, 3, slices.Concat(p.in(n, 0).channels, p.in(n, 1).channels, v.channels))
 	}
 	p.broadcast(n, 5, &axis{at: -3, channels: h.query})
 	p.set(n.Outputs[0], -1, v.channels)
-	x.cached(6, 1, h.key)
-	x.cached(7, 2, h.value)
+	x.joinCache(6, 1, h.key)
+	x.joinCache(7, 2, h.value)
 	x.countHeads("num_heads", h.query)
 }
 
@@ -253,8 +254,8 @@ func attendGroups(p *propagation, n *ir.Node) {
 		return
 	}
 	p.set(n.Outputs[0], -1, out)
-	x.cached(3, 1, h.key)
-	x.cached(4, 2, h.value)
+	x.joinCache(3, 1, h.key)
+	x.joinCache(4, 2, h.value)
 	p.broadcast(n, 10, &axis{at: -3, channels: h.query})
 	p.vector(n, 11, h.query)
 	x.countHeads("num_heads", h.query)
@@ -287,8 +288,8 @@ func attend(p *propagation, n *ir.Node) {
 	}
 	p.set(n.Outputs[0], q.at, out)
 	p.broadcast(n, 3, &axis{at: -3, channels: h.query})
-	x.cached(4, 1, h.key)
-	x.cached(5, 2, h.value)
+	x.joinCache(4, 1, h.key)
+	x.joinCache(5, 2, h.value)
 	x.setOutput(3, -3, h.query)
 	x.countHeads("q_num_heads", h.query)
 	x.countHeads("kv_num_heads", h.key)
@@ -304,7 +305,7 @@ func rotate(p *propagation, n *ir.Node) {
 	if a.at == -1 {
 		count := n.Int("num_heads", 0)
 		if count == 0 {
-			count = p.rotated(n, int64(len(a.channels)))
+			count = p.rotaryHeads(n, int64(len(a.channels)))
 		}
 		heads := x.headsOf(0, count)
 		if heads == nil {
@@ -320,8 +321,8 @@ func rotate(p *propagation, n *ir.Node) {
 	p.set(n.Outputs[0], a.at, a.channels)
 }
 
-// rotated is the number of heads of a rotary embedding that does not state it: those of the width of the cosines.
-func (p *propagation) rotated(n *ir.Node, width int64) int64 {
+// rotaryHeads is the number of heads of a rotary embedding that does not state it: those of the width of the cosines.
+func (p *propagation) rotaryHeads(n *ir.Node, width int64) int64 {
 	dims := p.dims(n.Input(2))
 	if n.Int("rotary_embedding_dim", 0) != 0 || len(dims) != 2 || dims[1].N < 1 {
 		return 0

@@ -15,19 +15,19 @@ func concat(p *propagation, n *ir.Node) {
 	}
 	i := slices.IndexFunc(n.Inputs(), func(v *ir.Value) bool { return v != nil && p.axes[v] != nil })
 	rank, ok := p.rank(n.Input(i))
-	at := counted(n.Int("axis", 1), rank) - rank
+	at := axisFromFirst(n.Int("axis", 1), rank) - rank
 	switch {
 	case !ok:
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 	case at != lead.at:
-		p.concatOther(n, lead)
+		p.concatOtherAxis(n, lead)
 	default:
 		p.concatChannels(n, at)
 	}
 }
 
-// concatOther is a concatenation on another axis than that of channels.
-func (p *propagation) concatOther(n *ir.Node, lead *axis) {
+// concatOtherAxis is a concatenation on another axis than that of channels.
+func (p *propagation) concatOtherAxis(n *ir.Node, lead *axis) {
 	for i := range n.Inputs() {
 		a := p.in(n, i)
 		if a == nil || a.at != lead.at || len(a.channels) != len(lead.channels) {
@@ -74,7 +74,7 @@ func split(p *propagation, n *ir.Node) {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
 		return
 	}
-	if counted(n.Int("axis", 0), rank) != at {
+	if axisFromFirst(n.Int("axis", 0), rank) != at {
 		for _, v := range n.Outputs {
 			p.set(v, a.at, a.channels)
 		}
@@ -124,7 +124,7 @@ const inputSplits = 13
 func (p *propagation) resplit(k *removal, n *ir.Node, parts [][]Channel) {
 	var sizes []int64
 	for _, us := range parts {
-		sizes = append(sizes, int64(len(k.left(us))))
+		sizes = append(sizes, int64(len(k.keptIndices(us))))
 	}
 	if n.Graph().Opset("") < inputSplits {
 		n.SetAttr(ir.IntsAttr("split", sizes...))
@@ -184,7 +184,7 @@ func squeeze(p *propagation, n *ir.Node) {
 	}
 	to := a.at
 	for _, x := range axes {
-		switch x := counted(x, rank); {
+		switch x := axisFromFirst(x, rank); {
 		case x == at:
 			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "removed axis"})
 			return
@@ -208,7 +208,7 @@ func unsqueeze(p *propagation, n *ir.Node) {
 	rank += len(axes)
 	added := make([]bool, rank)
 	for _, x := range axes {
-		if x := counted(x, rank); x >= 0 && x < rank {
+		if x := axisFromFirst(x, rank); x >= 0 && x < rank {
 			added[x] = true
 		}
 	}
@@ -230,7 +230,7 @@ func gather(p *propagation, n *ir.Node) {
 	switch {
 	case a == nil:
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "indices"})
-	case !ok || counted(n.Int("axis", 0), rank) >= at:
+	case !ok || axisFromFirst(n.Int("axis", 0), rank) >= at:
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "lookup of some channels, or along a later axis"})
 	default:
 		p.set(n.Outputs[0], a.at, a.channels)

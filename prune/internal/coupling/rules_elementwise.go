@@ -68,7 +68,7 @@ func (p *propagation) resolveBroadcast(n *ir.Node) {
 // operandDims are the sizes of an operand's axes, ok is false if their number is not known.
 func (p *propagation) operandDims(v *ir.Value) (dims []ir.Dim, ok bool) {
 	if o := pass.Trace(v); o != nil && o.Trouble.None() {
-		return known(o.Shape), true
+		return knownDims(o.Shape), true
 	}
 	dims = p.dims(v)
 	return dims, dims != nil
@@ -121,11 +121,11 @@ func (p *propagation) broadcastConstant(n *ir.Node, i int, lead *axis) {
 	default:
 		channels := make([][]Channel, len(dims))
 		channels[k] = lead.channels
-		p.read(n, i, channels...)
+		p.readConstant(n, i, channels...)
 	}
 }
 
-func known(shape []int64) []ir.Dim {
+func knownDims(shape []int64) []ir.Dim {
 	dims := make([]ir.Dim, len(shape))
 	for i, d := range shape {
 		dims[i] = ir.Dim{N: d}

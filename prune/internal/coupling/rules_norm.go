@@ -16,8 +16,8 @@ func (p *propagation) axisOf(n *ir.Node) (a *axis, at, rank int, ok bool) {
 	return a, rank + a.at, rank, ok && rank+a.at >= 0
 }
 
-// counted is an axis attribute counted from the first axis.
-func counted(axis int64, rank int) int {
+// axisFromFirst is an axis attribute counted from the first axis.
+func axisFromFirst(axis int64, rank int) int {
 	if axis < 0 {
 		return int(axis) + rank
 	}
@@ -49,15 +49,15 @@ func (p *propagation) perChannel(n *ir.Node, vectors ...int) {
 	p.set(n.Outputs[0], a.at, a.channels)
 }
 
-// normalized is an operator that normalizes over an axis and the following ones.
-func normalized(axis int64) rule {
+// normalizationRule is an operator that normalizes over an axis and the following ones.
+func normalizationRule(axis int64) rule {
 	return func(p *propagation, n *ir.Node) {
 		a, at, rank, ok := p.axisOf(n)
 		switch {
 		case a == nil:
 		case !ok:
 			p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
-		case at >= counted(n.Int("axis", axis), rank):
+		case at >= axisFromFirst(n.Int("axis", axis), rank):
 			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "normalization over channels"})
 		default:
 			p.set(n.Outputs[0], a.at, a.channels)
@@ -68,7 +68,7 @@ func normalized(axis int64) rule {
 // softmax normalizes over one axis; before opset 13, over all from that one on.
 func softmax(p *propagation, n *ir.Node) {
 	if n.Graph().Opset("") < 13 {
-		normalized(1)(p, n)
+		normalizationRule(1)(p, n)
 		return
 	}
 	a, at, rank, ok := p.axisOf(n)
@@ -76,7 +76,7 @@ func softmax(p *propagation, n *ir.Node) {
 	case a == nil:
 	case !ok:
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "rank"})
-	case at == counted(n.Int("axis", -1), rank):
+	case at == axisFromFirst(n.Int("axis", -1), rank):
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "normalization over channels"})
 	default:
 		p.set(n.Outputs[0], a.at, a.channels)
@@ -110,7 +110,7 @@ func reduce(p *propagation, n *ir.Node) {
 	}
 	after := 0
 	for _, x := range axes {
-		switch x := counted(x, rank); {
+		switch x := axisFromFirst(x, rank); {
 		case x == at:
 			p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "reduced axis"})
 			return

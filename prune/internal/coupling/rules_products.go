@@ -46,9 +46,9 @@ func conv(p *propagation, n *ir.Node) {
 	case group > 1 && w[1] == 1:
 		p.depthwise(n, in, out)
 	case group > 1:
-		p.classes.fold(out, group)
+		p.classes.foldParts(out, group)
 		if in != nil {
-			p.classes.fold(in.channels, group)
+			p.classes.foldParts(in.channels, group)
 			channels[1] = in.channels[:w[1]]
 		}
 	case in != nil:
@@ -59,7 +59,7 @@ func conv(p *propagation, n *ir.Node) {
 
 // setProduct ends the rule of an operator with weights at input 1 and an optional bias at input 2.
 func (p *propagation) setProduct(n *ir.Node, axis int, out []Channel, at int, channels [][]Channel) {
-	p.read(n, 1, channels...)
+	p.readConstant(n, 1, channels...)
 	p.vector(n, 2, out)
 	p.product(n, 1, channels, axis)
 	p.set(n.Outputs[0], at, out)
@@ -76,7 +76,7 @@ func (p *propagation) depthwise(n *ir.Node, in *axis, out []Channel) {
 		p.classes.join(u, in.channels[i/each])
 	}
 	p.onRemoval(in.channels, func(k *removal) {
-		n.SetAttr(ir.IntAttr("group", int64(len(k.left(in.channels)))))
+		n.SetAttr(ir.IntAttr("group", int64(len(k.keptIndices(in.channels)))))
 	})
 }
 
@@ -115,7 +115,7 @@ func gemm(p *propagation, n *ir.Node) {
 	channels, axis := make([][]Channel, 2), axes.Output[0]
 	out := p.classes.fresh(o.Shape[axis])
 	channels[axis], channels[1-axis] = out, in.all()
-	p.read(n, 1, channels...)
+	p.readConstant(n, 1, channels...)
 	p.product(n, 1, channels, axis)
 	p.set(n.Outputs[0], -1, out)
 	p.broadcast(n, 2, p.axes[n.Outputs[0]])
@@ -151,7 +151,7 @@ func (p *propagation) leftMatrix(n *ir.Node, b *axis, height int64) {
 	}
 	out := p.classes.fresh(height)
 	channels := [][]Channel{out, b.all()}
-	p.read(n, 0, channels...)
+	p.readConstant(n, 0, channels...)
 	p.product(n, 0, channels, 0)
 	p.set(n.Outputs[0], -min(rank, 2), out)
 }
@@ -200,6 +200,6 @@ func recurrent(p *propagation, n *ir.Node) {
 		return
 	}
 	channels := [][]Channel{nil, nil, x.channels}
-	p.read(n, 1, channels...)
+	p.readConstant(n, 1, channels...)
 	p.product(n, 1, channels, none)
 }

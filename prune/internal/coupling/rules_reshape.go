@@ -14,20 +14,20 @@ func flatten(p *propagation, n *ir.Node) {
 	if a == nil {
 		return
 	}
-	from := counted(n.Int("axis", 1), rank)
+	from := axisFromFirst(n.Int("axis", 1), rank)
 	if !ok || at < from {
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsAxis, Detail: "first axis"})
 		return
 	}
 	dims, _ := p.inferred.Of(n.Input(0))
-	if channels := p.merged(n, a.channels, dims[from:at], dims[at+1:]); channels != nil {
+	if channels := p.mergeChannels(n, a.channels, dims[from:at], dims[at+1:]); channels != nil {
 		p.set(n.Outputs[0], -1, channels)
 	}
 }
 
-// merged are the channels of an axis that merges before × channels × after. An unknown size follows from the width that
-// a consumer expects. It is nil, and the channels are kept, where sizes are not known.
-func (p *propagation) merged(n *ir.Node, channels []Channel, before, after []ir.Dim) []Channel {
+// mergeChannels are the channels of an axis that merges before × channels × after. An unknown size follows from the
+// width that a consumer expects. It is nil, and the channels are kept, where sizes are not known.
+func (p *propagation) mergeChannels(n *ir.Node, channels []Channel, before, after []ir.Dim) []Channel {
 	b, okB := product(before)
 	e, okE := product(after)
 	if !okE || !okB {

@@ -29,7 +29,7 @@ func resize(p *propagation, n *ir.Node) {
 	}
 	p.set(n.Outputs[0], a.at, a.channels)
 	p.onRemoval(a.channels, func(k *removal) {
-		sizes[at] = int64(len(k.left(a.channels)))
+		sizes[at] = int64(len(k.keptIndices(a.channels)))
 		p.setInts(n, 3, sizes)
 	})
 }

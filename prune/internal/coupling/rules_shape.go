@@ -14,7 +14,7 @@ func reshape(p *propagation, n *ir.Node) {
 	t := p.target(n)
 	switch {
 	case a == nil && t != nil:
-		p.resized(n, t, -1, nil)
+		p.updateSize(n, t, -1, nil)
 	case a == nil:
 	case !ok || t == nil:
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "target shape"})
@@ -50,10 +50,10 @@ func (m *reshaping) regroup() bool {
 
 // keepAxis is a Reshape of other axes.
 func (m *reshaping) keepAxis(to int) bool {
-	if m.to[to] != m.in[m.at] || !m.aligned(m.at, m.at+1, to, to+1) {
+	if m.to[to] != m.in[m.at] || !m.isAligned(m.at, m.at+1, to, to+1) {
 		return false
 	}
-	m.reshaped(to, m.channels)
+	m.setOutputAxis(to, m.channels)
 	return true
 }
 
@@ -65,7 +65,7 @@ func (m *reshaping) splitAxis(to int) bool {
 		size *= m.to[end].N
 		end++
 	}
-	if end < to+2 || m.to[to].N < 2 || size != int64(len(m.channels)) || !m.aligned(m.at, m.at+1, to, end) {
+	if end < to+2 || m.to[to].N < 2 || size != int64(len(m.channels)) || !m.isAligned(m.at, m.at+1, to, end) {
 		return false
 	}
 	// Blocks are heads then, and a head's query, key and value have the same index of that axis.
@@ -82,7 +82,7 @@ func (m *reshaping) splitAxis(to int) bool {
 func (m *reshaping) splitBlocks(to, count, each int) {
 	blocks := m.blocks(m.channels, count, each)
 	m.splits = append(m.splits, blockSplit{m.node, blocks})
-	m.reshaped(to, blocks)
+	m.setOutputAxis(to, blocks)
 }
 
 // mergeAxes merges the channels' axis with the axes around it into one of known size.
@@ -92,12 +92,12 @@ func (m *reshaping) mergeAxes(to int) bool {
 	}
 	for from := m.at; from >= 0; from-- {
 		for end := m.at + 1; end <= len(m.in); end++ {
-			if size, ok := product(m.in[from:end]); !ok || size != m.to[to].N || !m.aligned(from, end, to, to+1) {
+			if size, ok := product(m.in[from:end]); !ok || size != m.to[to].N || !m.isAligned(from, end, to, to+1) {
 				continue
 			}
-			channels := m.merged(m.node, m.channels, m.in[from:m.at], m.in[m.at+1:end])
+			channels := m.mergeChannels(m.node, m.channels, m.in[from:m.at], m.in[m.at+1:end])
 			if channels != nil {
-				m.reshaped(to, channels)
+				m.setOutputAxis(to, channels)
 			}
 			return true
 		}
@@ -111,8 +111,8 @@ func (m *reshaping) mergeUnknown() bool {
 	if last < 0 || last > m.at || m.to[last].Known() || !m.leads(last, last) {
 		return false
 	}
-	if channels := m.merged(m.node, m.channels, m.in[last:m.at], m.in[m.at+1:]); channels != nil {
-		m.reshaped(last, channels)
+	if channels := m.mergeChannels(m.node, m.channels, m.in[last:m.at], m.in[m.at+1:]); channels != nil {
+		m.setOutputAxis(last, channels)
 	}
 	return true
 }
@@ -151,8 +151,8 @@ func (m *reshaping) regroupInner() bool {
 			if !ok || m.to[to] != (ir.Dim{N: size}) || !m.trails(end, to+1) {
 				continue
 			}
-			if channels := m.merged(m.node, m.channels, nil, m.in[m.at+1:end]); channels != nil {
-				m.reshaped(to, channels)
+			if channels := m.mergeChannels(m.node, m.channels, nil, m.in[m.at+1:end]); channels != nil {
+				m.setOutputAxis(to, channels)
 			}
 			return true
 		}
@@ -160,21 +160,21 @@ func (m *reshaping) regroupInner() bool {
 	return false
 }
 
-// reshaped sets the output's axis, and updates its size in the target.
-func (m *reshaping) reshaped(to int, channels []Channel) {
-	m.resized(m.node, m.target, to, channels)
+// setOutputAxis sets the output's axis, and updates its size in the target.
+func (m *reshaping) setOutputAxis(to int, channels []Channel) {
+	m.updateSize(m.node, m.target, to, channels)
 	m.set(m.node.Outputs[0], to-len(m.to), channels)
 }
 
 func (m *reshaping) reshapedOuter(to int, channels []Channel) {
-	m.resized(m.node, m.target, -1, nil)
+	m.updateSize(m.node, m.target, -1, nil)
 	m.set(m.node.Outputs[0], to-len(m.to), channels)
 	m.axes[m.node.Outputs[0]].outer = true
 }
 
-// resized updates the number of channels on axis at of a target, and records the numbers of channels from which the
+// updateSize updates the number of channels on axis at of a target, and records the numbers of channels from which the
 // target is computed.
-func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel) {
+func (p *propagation) updateSize(n *ir.Node, t *target, at int, channels []Channel) {
 	p.resolved[n.Outputs[0]] = t.to
 	if t.complete {
 		p.targets = append(p.targets, counts{n, t, at, channels})
@@ -186,7 +186,7 @@ func (p *propagation) resized(n *ir.Node, t *target, at int, channels []Channel)
 		p.keep(n, channels, pass.Reason{Code: pass.ChannelsAxis, Detail: "computed target shape"})
 		return
 	}
-	p.onRemoval(channels, func(k *removal) { p.write(n, t.places[at], int64(len(k.left(channels)))) })
+	p.onRemoval(channels, func(k *removal) { p.setShapeElement(n, t.places[at], int64(len(k.keptIndices(channels)))) })
 }
 
 // isFixed reports whether an element of a shape is computed, but not from a number of channels, with which it would
@@ -201,7 +201,7 @@ func expand(p *propagation, n *ir.Node) {
 	a, t := p.in(n, 0), p.target(n)
 	switch {
 	case a == nil && t != nil:
-		p.resized(n, t, -1, nil)
+		p.updateSize(n, t, -1, nil)
 	case a == nil:
 	case t == nil || len(t.to)+a.at < 0 || len(t.to) < len(t.in):
 		p.unsupported(n, pass.Reason{Code: pass.ChannelsUnknown, Detail: "target shape"})
@@ -220,7 +220,7 @@ func expand(p *propagation, n *ir.Node) {
 		if t.to[at] == c && t.sizes[at] == 1 {
 			t.sizes[at] = 0
 		}
-		p.resized(n, t, at, a.channels)
+		p.updateSize(n, t, at, a.channels)
 		p.set(n.Outputs[0], a.at, a.channels)
 	}
 }
@@ -237,9 +237,9 @@ type target struct {
 	complete bool     // all elements are known
 }
 
-// aligned reports whether axes from until end of the input have the same elements as to until toEnd of the output, if
+// isAligned reports whether axes from until end of the input have the same elements as to until toEnd of the output, if
 // their numbers are equal: the axes before them have, or those after them.
-func (t *target) aligned(from, end, to, toEnd int) bool {
+func (t *target) isAligned(from, end, to, toEnd int) bool {
 	return t.leads(from, to) || t.trails(end, toEnd)
 }
 

@@ -69,11 +69,11 @@ func sizeRules() map[string]func(shapes, *ir.Node) []size {
 	return map[string]func(shapes, *ir.Node) []size{
 		"Cast":   func(s shapes, n *ir.Node) []size { return s.elements(n, 0) },
 		"Shape":  shapes.axesOfShape,
-		"Gather": shapes.picked,
-		"Slice":  shapes.picked,
-		"Concat": shapes.joined,
-		"Mul":    shapes.multiplied,
-		"Where":  shapes.replaced,
+		"Gather": shapes.selection,
+		"Slice":  shapes.selection,
+		"Concat": shapes.concatenation,
+		"Mul":    shapes.multiple,
+		"Where":  shapes.replacement,
 	}
 }
 
@@ -91,8 +91,8 @@ func (s shapes) axesOfShape(n *ir.Node) []size {
 	return list
 }
 
-// picked are the elements that Gather or Slice selects.
-func (s shapes) picked(n *ir.Node) []size {
+// selection are the elements that Gather or Slice selects.
+func (s shapes) selection(n *ir.Node) []size {
 	all := s.elements(n, 0)
 	at, ok := s.picks(n, len(all))
 	if !ok {
@@ -110,7 +110,7 @@ func (s shapes) picks(n *ir.Node, length int) (at []int, ok bool) {
 	if n.Op.Is("Gather") {
 		is, ok := n.Input(1).Ints()
 		for _, i := range is {
-			at = append(at, counted(i, length))
+			at = append(at, axisFromFirst(i, length))
 		}
 		return at, ok && !slices.ContainsFunc(at, func(i int) bool { return i < 0 || i >= length })
 	}
@@ -124,8 +124,8 @@ func (s shapes) picks(n *ir.Node, length int) (at []int, ok bool) {
 	return at, true
 }
 
-// joined are the elements of a concatenation. What is not known of is one element, as exporters write it.
-func (s shapes) joined(n *ir.Node) []size {
+// concatenation are the elements of a concatenation. What is not known of is one element, as exporters write it.
+func (s shapes) concatenation(n *ir.Node) []size {
 	var list []size
 	for i := range n.Inputs() {
 		part := s.elements(n, i)
@@ -140,8 +140,8 @@ func (s shapes) joined(n *ir.Node) []size {
 	return list
 }
 
-// multiplied is a product with a number.
-func (s shapes) multiplied(n *ir.Node) []size {
+// multiple is a product with a number.
+func (s shapes) multiple(n *ir.Node) []size {
 	a, b := s.elements(n, 0), s.elements(n, 1)
 	if len(a) != 1 || len(b) != 1 {
 		return nil
@@ -155,8 +155,8 @@ func (s shapes) multiplied(n *ir.Node) []size {
 	return []size{{times: a[0].times * b[0].times, of: a[0].of, axis: a[0].axis}}
 }
 
-// replaced are the elements of a shape whose -1 are replaced by 1, by which PyTorch exports expand.
-func (s shapes) replaced(n *ir.Node) []size {
+// replacement are the elements of a shape whose -1 are replaced by 1, by which PyTorch exports expand.
+func (s shapes) replacement(n *ir.Node) []size {
 	equal := n.Input(0).Producer()
 	if equal == nil || !equal.Op.Is("Equal") || equal.Input(0) != n.Input(2) {
 		return nil
@@ -255,7 +255,7 @@ func (s shapes) keeps(n *ir.Node, at int) int {
 	case len(f.With(operator.Gain)) > 0 || f.Distribution || f.Product() && at < -1 && pass.Trace(n.Input(1)) != nil:
 		return 0
 	case n.Op.Is("Split"):
-		if rank, ok := s.rank(n.Input(0)); ok && counted(n.Int("axis", 0), rank) != rank+at {
+		if rank, ok := s.rank(n.Input(0)); ok && axisFromFirst(n.Int("axis", 0), rank) != rank+at {
 			return 0
 		}
 	}
@@ -304,8 +304,8 @@ func (p *propagation) dims(v *ir.Value) []ir.Dim {
 	return dims
 }
 
-// write sets an element of a shape of n to a number. A shape with other consumers is copied.
-func (p *propagation) write(n *ir.Node, at *place, number int64) {
+// setShapeElement sets an element of a shape of n to a number. A shape with other consumers is copied.
+func (p *propagation) setShapeElement(n *ir.Node, at *place, number int64) {
 	if at.input < 0 {
 		is := slices.Clone(n.Attr("shape").Ints)
 		is[at.item] = number

@@ -21,7 +21,7 @@ func slice(p *propagation, n *ir.Node) {
 	}
 	ws := p.windows(n)
 	if axes, given := n.Input(3).Ints(); ok && ws == nil && given && !slices.ContainsFunc(axes, func(x int64) bool {
-		return counted(x, rank) == at
+		return axisFromFirst(x, rank) == at
 	}) {
 		p.set(n.Outputs[0], a.at, a.channels) // computed bounds of other axes
 		return
@@ -31,7 +31,7 @@ func slice(p *propagation, n *ir.Node) {
 		return
 	}
 	for i, w := range ws {
-		if counted(w.axis, rank) != at {
+		if axisFromFirst(w.axis, rank) != at {
 			continue
 		}
 		if w.step != 1 {
@@ -52,7 +52,7 @@ func (s shapes) resolveSlice(n *ir.Node) {
 		return
 	}
 	for _, x := range axes {
-		if at := counted(x, len(dims)); at >= 0 && at < len(dims) {
+		if at := axisFromFirst(x, len(dims)); at >= 0 && at < len(dims) {
 			dims[at] = ir.Dim{N: -1}
 		}
 	}
@@ -70,8 +70,8 @@ func (p *propagation) sliceChannels(n *ir.Node, a *axis, ws []window, i int) {
 	p.set(n.Outputs[0], a.at, a.channels[start:end])
 	p.onRemoval(a.channels, func(k *removal) {
 		// Bounds become the numbers of kept channels before them.
-		ws[i].start = int64(len(k.left(a.channels[:start])))
-		ws[i].end = int64(len(k.left(a.channels[:end])))
+		ws[i].start = int64(len(k.keptIndices(a.channels[:start])))
+		ws[i].end = int64(len(k.keptIndices(a.channels[:end])))
 		p.setWindows(n, ws)
 	})
 }

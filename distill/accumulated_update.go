@@ -51,8 +51,8 @@ func (b *graphBuilder) accumulatedUpdate(p *layout) *accumulatedUpdate {
 	return u
 }
 
-// all returns the graphs in the order of their runs.
-func (u *accumulatedUpdate) all() []*updateGraph {
+// inOrder returns the graphs in the order of their runs.
+func (u *accumulatedUpdate) inOrder() []*updateGraph {
 	switch {
 	case u == nil:
 		return nil
@@ -64,7 +64,7 @@ func (u *accumulatedUpdate) all() []*updateGraph {
 
 // open opens all graphs, and creates the states that are offloaded.
 func (u *accumulatedUpdate) open(ctx context.Context, o engine.Options) error {
-	for _, g := range u.all() {
+	for _, g := range u.inOrder() {
 		if err := g.open(ctx, o); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (b *graphBuilder) normGraph() *updateGraph {
 
 // plan plans all graphs.
 func (u *accumulatedUpdate) plan(ctx context.Context, o engine.Options) error {
-	for _, g := range u.all() {
+	for _, g := range u.inOrder() {
 		if err := g.plan(ctx, o); err != nil {
 			return err
 		}
@@ -127,14 +127,14 @@ func (u *accumulatedUpdate) plan(ctx context.Context, o engine.Options) error {
 
 // arena returns the planned size of the largest arena, as one graph runs at a time.
 func (u *accumulatedUpdate) arena() (most int64) {
-	for _, g := range u.all() {
+	for _, g := range u.inOrder() {
 		most = max(most, g.runnable.arena())
 	}
 	return most
 }
 
-// run updates all weights and clears the accumulated gradients. It returns the sum of the gradients' squares.
-func (u *accumulatedUpdate) run(ctx context.Context, h hyperparameters) (total float64, err error) {
+// runGraphs updates all weights and clears the accumulated gradients. It returns the sum of the gradients' squares.
+func (u *accumulatedUpdate) runGraphs(ctx context.Context, h hyperparameters) (total float64, err error) {
 	hyper, hyperNoDecay := h.array(h.decay), h.array(0)
 	// The factor of clipping depends on the gradients of all weights: before the first update.
 	if u.norm != nil {
@@ -231,7 +231,7 @@ func (u *accumulatedUpdate) eachParameter(f func(p *parameter) error) error {
 
 func (u *accumulatedUpdate) close() error {
 	var errs []error
-	for _, g := range u.all() {
+	for _, g := range u.inOrder() {
 		errs = append(errs, g.close())
 	}
 	return errors.Join(errs...)

@@ -41,7 +41,7 @@ func namedPorts(names []string) []op.Port {
 // being the only one.
 func TestRenamed(t *testing.T) {
 	teacher := &named{in: []string{"pixels"}, out: []string{"scores", "boxes"}}
-	s := Renamed(teacher, &named{in: []string{"x"}, out: []string{"boxes", "y"}})
+	s := WithNamesOf(teacher, &named{in: []string{"x"}, out: []string{"boxes", "y"}})
 	if in, out := PortNames(s.Inputs()), PortNames(s.Outputs()); in[0] != "x" || out[0] != "y" || out[1] != "boxes" {
 		t.Fatalf("inputs %q, outputs %q", in, out)
 	}
@@ -55,7 +55,7 @@ func TestRenamed(t *testing.T) {
 	if y := ir.View[float32](got["y"])[0]; y != 0 {
 		t.Errorf("y is output %v of the teacher, want the first one of those that were run", y)
 	}
-	if s = Renamed(teacher, &named{in: []string{"x"}, out: []string{"scores"}}); s.Outputs()[0].Name != "scores" {
+	if s = WithNamesOf(teacher, &named{in: []string{"x"}, out: []string{"scores"}}); s.Outputs()[0].Name != "scores" {
 		t.Errorf("outputs of models with different numbers of them are renamed to %q", PortNames(s.Outputs()))
 	}
 }

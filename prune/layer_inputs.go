@@ -42,7 +42,7 @@ func layerOf(walk *layerwise.Walk, w *weight) (*layer, pass.Reason) {
 		batches           int64
 	}
 	a, reason := common(w, func(l layout) axes {
-		return axes{l.along(out), l.along(reduce), l.along(spatial), l.batches()}
+		return axes{l.axisOf(out), l.axisOf(reduce), l.axisOf(spatial), l.batches()}
 	})
 	if !reason.None() {
 		return nil, reason
@@ -75,27 +75,27 @@ func isConv(n *ir.Node, u pass.Consumer) bool { return n.Op.Is("Conv") && !u.Ope
 // filter reports whether l is a convolution.
 func (l *layer) filter() bool { return !operator.Of(l.node).Product() }
 
-// moments are statistics of the inputs of a layer, in memory that does not grow with the number of rows.
-type moments interface {
+// inputStatistics are statistics of the inputs of a layer, in memory that does not grow with the number of rows.
+type inputStatistics interface {
 	// Add adds rows of inputs.
 	Add(rows []float32)
 	// Finite reports whether there were only finite inputs.
 	Finite() bool
 }
 
-// A sampled pass prunes weights layer by layer by the observed inputs of each.
-type sampled struct {
+// A samplePass pass prunes weights layer by layer by the observed inputs of each.
+type samplePass struct {
 	step     *pass.Step
 	sparsity *sparsity
 	// the inputs of a layer are observed in the model whose earlier layers are pruned; otherwise in the source
 	sequential bool
 	pool       *op.Pool
 	data       calibrate.Data
-	moments    func(k int) moments
+	moments    func(k int) inputStatistics
 	fits       bool // prune fits the elements that stay to the samples
 
 	// prune zeroes elements of x, the elements of l, by the moments of the inputs of each group.
-	prune func(l *layer, x []float32, m []moments) error
+	prune func(l *layer, x []float32, m []inputStatistics) error
 	note  func(l *layer) pass.Reason
 	// compare is the comparison of prune, and paper that of the method's paper. candidates are those for auto, first
 	// the one that stays where samples do not show that another is better; repeat records the choice.
@@ -108,8 +108,8 @@ type sampled struct {
 	samples int
 }
 
-// run prunes ws, in order of execution, and skips those without observed inputs.
-func (s *sampled) run(ctx context.Context, ws []*weight) error {
+// pruneLayers prunes ws, in order of execution, and skips those without observed inputs.
+func (s *samplePass) pruneLayers(ctx context.Context, ws []*weight) error {
 	s.pool = op.NewPool(s.step.Env.Workers)
 	defer s.pool.Close()
 	layers, err := s.layersOf(ws)
@@ -135,8 +135,8 @@ func (s *sampled) run(ctx context.Context, ws []*weight) error {
 }
 
 // layersOf are the layers of ws in order of execution; the other weights are skipped.
-func (s *sampled) layersOf(ws []*weight) (layers []*layer, err error) {
-	walk, err := s.start()
+func (s *samplePass) layersOf(ws []*weight) (layers []*layer, err error) {
+	walk, err := s.startWalk()
 	if err != nil {
 		return nil, err
 	}
@@ -155,15 +155,15 @@ func (s *sampled) layersOf(ws []*weight) (layers []*layer, err error) {
 	return layers, nil
 }
 
-func (s *sampled) start() (*layerwise.Walk, error) {
+func (s *samplePass) startWalk() (*layerwise.Walk, error) {
 	return layerwise.New(s.step.Model, s.step.Eval, engine.Options{Workers: s.step.Env.Workers, Limits: s.step.Env.Limits})
 }
 
 // walk prunes layers, which are in order of execution. With visit it is a trial, and calls visit with the outputs of
 // the samples that it measures.
-func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs map[string]*ir.Array) error) error {
+func (s *samplePass) walk(ctx context.Context, layers []*layer, visit func(outputs map[string]*ir.Array) error) error {
 	s.trial = visit != nil
-	walk, err := s.start()
+	walk, err := s.startWalk()
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs 
 	}
 	sample := -1
 	return walk.Finish(ctx, func(outputs map[string]*ir.Array) error {
-		if sample++; !s.measured(sample) {
+		if sample++; !s.isTrialSample(sample) {
 			return nil
 		}
 		return visit(outputs)
@@ -200,7 +200,7 @@ func (s *sampled) walk(ctx context.Context, layers []*layer, visit func(outputs 
 }
 
 // groups are the layers with the same inputs.
-func (s *sampled) groups(layers []*layer) (g layerwise.Groups, of [][]*layer) {
+func (s *samplePass) groups(layers []*layer) (g layerwise.Groups, of [][]*layer) {
 	g = layerwise.Groups{Step: s.step, Name: "weights", Sequential: s.sequential}
 	for len(layers) > 0 {
 		first, n, outputs := layers[0], 0, 0
@@ -226,9 +226,9 @@ func (l *layer) inputs() string {
 }
 
 // layers prunes layers with the same inputs.
-func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer) error {
+func (s *samplePass) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer) error {
 	l := ls[0]
-	ms := make([]moments, l.groups)
+	ms := make([]inputStatistics, l.groups)
 	for i := range ms {
 		ms[i] = s.moments(l.k)
 	}
@@ -238,7 +238,7 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	// the walk must pass here all the same.
 	if unknown || s.sequential {
 		err := walk.To(ctx, l.node.Input(0), func(a *ir.Array) error {
-			if sample++; unknown && !s.heldOut(sample) {
+			if sample++; unknown && !s.isHeldOut(sample) {
 				sound = sound && l.observe(a, ms)
 			}
 			return nil
@@ -251,7 +251,7 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 	switch {
 	case !sound:
 		useless.Code = pass.Unsupported
-	case slices.ContainsFunc(ms, func(m moments) bool { return !m.Finite() }):
+	case slices.ContainsFunc(ms, func(m inputStatistics) bool { return !m.Finite() }):
 		useless = pass.Reason{Code: pass.Inputs, Detail: l.node.Input(0).Name + " has NaN or infinities"}
 	}
 	for _, l := range ls {
@@ -270,7 +270,7 @@ func (s *sampled) layers(ctx context.Context, walk *layerwise.Walk, ls []*layer)
 }
 
 // observe adds an input of one run to the moments of each group, and reports whether it has the right type and shape.
-func (l *layer) observe(a *ir.Array, ms []moments) bool {
+func (l *layer) observe(a *ir.Array, ms []inputStatistics) bool {
 	if l.filter() {
 		return l.observePatches(a, ms)
 	}
@@ -282,7 +282,7 @@ func (l *layer) observe(a *ir.Array, ms []moments) bool {
 }
 
 // layer prunes one weight.
-func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
+func (s *samplePass) layer(ctx context.Context, l *layer, ms []inputStatistics) error {
 	if !s.trial && layerwise.HasResult(s.step, l.v.Name) {
 		return s.replace(ctx, l, nil)
 	}
@@ -290,7 +290,7 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 	if err != nil {
 		return err
 	}
-	x, ok := decoded(b, l.before.DType)
+	x, ok := decodeFloats(b, l.before.DType)
 	if !ok || largest(b, l.before.DType) >= infinity(l.before.DType) {
 		reason := notFinite
 		if !ok {
@@ -305,7 +305,7 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 	} else if err != nil {
 		return err
 	}
-	after := encoded(x, l.before.DType)
+	after := encodeFloats(x, l.before.DType)
 	// Compensation may make elements larger than the type holds.
 	if largest(after, l.before.DType) >= infinity(l.before.DType) {
 		s.skip(l, notFinite)
@@ -315,7 +315,7 @@ func (s *sampled) layer(ctx context.Context, l *layer, ms []moments) error {
 }
 
 // replace replaces the payload of l, by that of an interrupted run if its result is known.
-func (s *sampled) replace(ctx context.Context, l *layer, after []byte) (err error) {
+func (s *samplePass) replace(ctx context.Context, l *layer, after []byte) (err error) {
 	var kept []*ir.Tensor
 	if s.trial {
 		kept, err = layerwise.Keep(ctx, s.step.Eval, l.v.Name, after)
@@ -334,7 +334,7 @@ func (s *sampled) replace(ctx context.Context, l *layer, after []byte) (err erro
 }
 
 // skip adds the row of a layer that is not changed after all.
-func (s *sampled) skip(l *layer, reason pass.Reason) {
+func (s *samplePass) skip(l *layer, reason pass.Reason) {
 	if !s.trial {
 		l.skip(s.step, reason)
 	}

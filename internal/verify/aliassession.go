@@ -8,16 +8,16 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A renamed session has the inputs and outputs of another model's session under the names of a model that was
+// A aliasSession session has the inputs and outputs of another model's session under the names of a model that was
 // trained on it.
-type renamed struct {
+type aliasSession struct {
 	engine.Session
 	inputs, outputs map[string]string // names of the other model by those of the trained one
 }
 
-// Renamed returns teacher with the names of student: its outputs as ir.Pair has them, and its only input.
-func Renamed(teacher, student engine.Session) engine.Session {
-	r := &renamed{Session: teacher, inputs: map[string]string{}, outputs: map[string]string{}}
+// WithNamesOf returns teacher with the names of student: its outputs as ir.Pair has them, and its only input.
+func WithNamesOf(teacher, student engine.Session) engine.Session {
+	r := &aliasSession{Session: teacher, inputs: map[string]string{}, outputs: map[string]string{}}
 	if mine, theirs := student.Inputs(), teacher.Inputs(); len(mine) == 1 && len(theirs) == 1 {
 		r.inputs[mine[0].Name] = theirs[0].Name
 	}
@@ -31,10 +31,10 @@ func Renamed(teacher, student engine.Session) engine.Session {
 }
 
 // Run runs the teacher.
-func (r *renamed) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
+func (r *aliasSession) Run(ctx context.Context, in map[string]*ir.Array, fetch []string) (map[string]*ir.Array, error) {
 	args := map[string]*ir.Array{}
 	for name, a := range in {
-		args[other(r.inputs, name)] = a
+		args[alias(r.inputs, name)] = a
 	}
 	if len(fetch) == 0 {
 		// No names ask for all outputs, which are returned under the student's names, too.
@@ -42,7 +42,7 @@ func (r *renamed) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 	}
 	names := make([]string, len(fetch))
 	for i, name := range fetch {
-		names[i] = other(r.outputs, name)
+		names[i] = alias(r.outputs, name)
 	}
 	got, err := r.Session.Run(ctx, InputsOf(r.Session, args), names)
 	if err != nil {
@@ -56,12 +56,12 @@ func (r *renamed) Run(ctx context.Context, in map[string]*ir.Array, fetch []stri
 }
 
 // Inputs are those of the teacher under the names of the student.
-func (r *renamed) Inputs() []op.Port { return renamedPorts(r.Session.Inputs(), r.inputs) }
+func (r *aliasSession) Inputs() []op.Port { return aliasPorts(r.Session.Inputs(), r.inputs) }
 
 // Outputs are those of the teacher under the names of the student.
-func (r *renamed) Outputs() []op.Port { return renamedPorts(r.Session.Outputs(), r.outputs) }
+func (r *aliasSession) Outputs() []op.Port { return aliasPorts(r.Session.Outputs(), r.outputs) }
 
-func renamedPorts(ports []op.Port, names map[string]string) []op.Port {
+func aliasPorts(ports []op.Port, names map[string]string) []op.Port {
 	by := map[string]string{}
 	for mine, theirs := range names {
 		by[theirs] = mine
@@ -69,13 +69,13 @@ func renamedPorts(ports []op.Port, names map[string]string) []op.Port {
 	out := make([]op.Port, len(ports))
 	for i, p := range ports {
 		out[i] = p
-		out[i].Name = other(by, p.Name)
+		out[i].Name = alias(by, p.Name)
 	}
 	return out
 }
 
-// other is the name that names has for name, or name itself.
-func other(names map[string]string, name string) string {
+// alias is the name that names has for name, or name itself.
+func alias(names map[string]string, name string) string {
 	if n, ok := names[name]; ok {
 		return n
 	}
