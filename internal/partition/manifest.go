@@ -167,8 +167,8 @@ func (c *checker) output(o Result) error {
 	return nil
 }
 
-// CompareFiles returns an error if a file in the folder has another size than in the manifest m, or another digest if digests
-// are compared and the manifest has them.
+// CompareFiles returns an error if a file in the folder has another size than in the manifest m, or another digest if
+// digests are compared and the manifest has them.
 func CompareFiles(ctx context.Context, m *ShardManifest, folder string, digests bool) error {
 	for _, s := range m.Segments {
 		for _, shard := range s.Shards {

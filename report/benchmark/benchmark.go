@@ -1,7 +1,7 @@
 package benchmark
 
-// A Measure is the measurement of one model on one backend with one batch size. Seconds are per run; bytes are resident memory of the
-// process.
+// A Measure is the measurement of one model on one backend with one batch size. Seconds are per run; bytes are resident
+// memory of the process.
 type Measure struct {
 	Model    string   `json:"model"`
 	Backend  string   `json:"backend"`
@@ -25,7 +25,8 @@ type Measure struct {
 	Halved   []int64  `json:"halved,omitempty"`        // batch sizes above the budget
 	PlainGo  bool     `json:"plain_go,omitempty"`      // the engine has no kernels for this CPU
 	Warnings []string `json:"warnings,omitempty"`      // of the weight cache
-	Knee     bool     `json:"knee,omitempty"`          // of several batch sizes: the smallest with at least 95 % of the most samples per second
+	// of several batch sizes: the smallest with at least 95 % of the most samples per second
+	Knee bool `json:"knee,omitempty"`
 }
 
 // Over reports whether the run exceeds its budget.

@@ -5,9 +5,10 @@ type Plan struct {
 	By       string   `json:"by"` // balance criterion
 	Stages   []*Stage `json:"stages"`
 	Shared   []Shared `json:"shared_weights"`
-	Parallel []Pair   `json:"tensor_parallel"`   // weights to split within a stage, over one device per stage
-	Unknown  int      `json:"unknown_values"`    // values of unknown size, which are not counted
-	Seconds  float64  `json:"seconds,omitempty"` // of the slowest stage, where measured: a pipeline completes at most 1/Seconds batches per second
+	Parallel []Pair   `json:"tensor_parallel"` // weights to split within a stage, over one device per stage
+	Unknown  int      `json:"unknown_values"`  // values of unknown size, which are not counted
+	// of the slowest stage, where measured: a pipeline completes at most 1/Seconds batches per second
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // A Stage is the nodes of one device.
@@ -22,7 +23,8 @@ type Stage struct {
 	Outputs []Port  `json:"outputs"`
 	Seconds float64 `json:"seconds,omitempty"` // of a run, where measured
 	Handed  int64   `json:"handed_on"`         // bytes across the cut after the stage
-	Crosses []Port  `json:"crosses"`           // the values across the cut: some may come from earlier stages, and skip the next one
+	// the values across the cut: some may come from earlier stages, and skip the next one
+	Crosses []Port `json:"crosses"`
 }
 
 // A Port is a value passed between stages.
@@ -45,11 +47,12 @@ type Shared struct {
 // communicate; the partial sums of the second are all-reduced. A feed-forward block has one column-parallel weight, or
 // a gate and an up projection; attention has the query, key and value projections, split by heads.
 type Pair struct {
-	Columns   []Cut  `json:"column_parallel"`
-	Row       Cut    `json:"row_parallel"`
-	AllReduce Port   `json:"all_reduce"`        // the value that is summed over devices
-	Parts     int64  `json:"parts"`             // equal parts that cannot be divided further: heads of keys and values, or columns
-	Refused   string `json:"refused,omitempty"` // reason why the pair cannot be divided over the devices
+	Columns   []Cut `json:"column_parallel"`
+	Row       Cut   `json:"row_parallel"`
+	AllReduce Port  `json:"all_reduce"` // the value that is summed over devices
+	// equal parts that cannot be divided further: heads of keys and values, or columns
+	Parts   int64  `json:"parts"`
+	Refused string `json:"refused,omitempty"` // reason why the pair cannot be divided over the devices
 }
 
 // A Cut is the division of one product's weight.
