@@ -471,13 +471,13 @@ func (r Request) backend() (job.Backend, error) {
 // evaluates reports whether a function or a program measures.
 func (v Verification) evaluates() bool { return v.Evaluator != nil || v.Command != nil }
 
-// maxEvaluation is the default limit of one run of an evaluator's program.
-const maxEvaluation = 10 * time.Minute
+// DefaultCommandLimit is the default of Verification.CommandLimit.
+const DefaultCommandLimit = 10 * time.Minute
 
 // evaluator is the function or program that measures; nil for none.
 func (v Verification) evaluator() metric.Evaluator {
 	if v.Command != nil {
-		return metric.Command(v.Command, cmp.Or(v.CommandLimit, maxEvaluation))
+		return metric.Command(v.Command, cmp.Or(v.CommandLimit, DefaultCommandLimit))
 	}
 	return v.Evaluator.internal()
 }

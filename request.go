@@ -178,8 +178,9 @@ type Events struct {
 	Steps func(model string, steps []Step) []Step
 }
 
+// warn warns, unless the text is empty.
 func (e Events) warn(text string) {
-	if e.Warning != nil {
+	if e.Warning != nil && text != "" {
 		e.Warning(text)
 	}
 }

@@ -524,11 +524,20 @@ func (x *run) checkDestination(ctx context.Context) error {
 	return registry.Check(ctx, ref, x.Registry.options())
 }
 
-// warnCard warns of a model card for the Hugging Face Hub that names no base model.
+// warnCard warns of a model card that lacks what the registry shows.
 func (x *run) warnCard() {
-	if ref, err := registry.Parse(x.Push); err == nil && ref.Scheme == "hf" && x.Reports.BaseModel == "" {
-		x.Events.warn("the model card names no base model; give --base-model OWNER/NAME, or none")
+	if ref, err := registry.Parse(x.Push); err == nil {
+		x.Events.warn(x.Reports.Lacking(ref))
 	}
+}
+
+// Lacking is what a reader of the registry may miss in the model card of a push, such as the base model on the Hugging
+// Face Hub; empty for nothing.
+func (r Reports) Lacking(ref registry.Reference) string {
+	if ref.Scheme != "hf" || r.BaseModel != "" {
+		return ""
+	}
+	return "the model card names no base model; give --base-model OWNER/NAME, or none"
 }
 
 // options are those of requests without progress.
@@ -537,11 +546,7 @@ func (r Registry) options() registry.Options {
 }
 
 // warnInsecure warns of a connection whose certificate is not verified.
-func (r Registry) warnInsecure(ref registry.Reference, e Events) {
-	if r.Insecure && ref.Host != "" {
-		e.warn(fmt.Sprintf("--insecure: the certificate of %s is not verified", ref.Host))
-	}
-}
+func (r Registry) warnInsecure(ref registry.Reference, e Events) { e.warn(r.options().Warning(ref)) }
 
 // push pushes a result that is complete, with its reports.
 func (x *run) push(ctx context.Context, model string) (*registry.Pushed, error) {

@@ -12,7 +12,7 @@ import (
 // Options are the options of a transfer.
 type Options struct {
 	PlainHTTP bool // HTTP without TLS, for loopback addresses only
-	Insecure  bool // accept any TLS certificate; the caller warns
+	Insecure  bool // accept any TLS certificate; the caller prints the Warning
 	Overwrite bool // replace a tag, alias or file that exists with other content
 	Parallel  int  // files that are transferred at a time; 0 for 4
 
@@ -27,6 +27,14 @@ type Options struct {
 
 	Backoff time.Duration // about the wait before the second attempt of a request, which doubles; 0 for 250 ms
 	Stall   time.Duration // without a byte, after which a connection is given up and the transfer resumes; 0 for 1 min
+}
+
+// Warning is what makes a connection unsafe; empty for nothing.
+func (o Options) Warning(ref Reference) string {
+	if !o.Insecure || ref.Host == "" {
+		return ""
+	}
+	return fmt.Sprintf("the certificate of %s is not verified", ref.Host)
 }
 
 // A Pushed is the result of a push.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"flag"
-	"fmt"
-	"strings"
 
 	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/report"
@@ -22,14 +20,12 @@ func (f *cardFlags) fill(r *mcompress.Reports) { r.BaseModel, r.PipelineTag = f.
 
 // card is the model card of the flags, which a card among the formats requires.
 func (f *cardFlags) card(formats ...string) (report.Card, error) {
-	r := mcompress.Reports{Formats: formats}
-	f.fill(&r)
+	r := f.reports()
+	r.Formats = formats
 	return r.Card()
 }
 
-// warn reports a model card for the Hugging Face Hub that names no base model.
-func (f *cardFlags) warn(t *tool, command, dest string) {
-	if strings.HasPrefix(dest, "hf:") && f.base == "" {
-		printError(t.stderr, fmt.Errorf("%s: warning: the model card names no base model; give --base-model OWNER/NAME, or none", command))
-	}
+func (f *cardFlags) reports() (r mcompress.Reports) {
+	f.fill(&r)
+	return r
 }

@@ -264,7 +264,7 @@ func ended(codes []int) error {
 // events print what a run tells besides its results.
 func (t *tool) events(command string) mcompress.Events {
 	e := mcompress.Events{
-		Warning: func(text string) { printError(t.stderr, fmt.Errorf("%s: warning: %s", command, text)) },
+		Warning: func(text string) { t.printWarning(command, text) },
 		Note: func(text string) {
 			if !t.quiet {
 				fmt.Fprintln(t.stderr, "mcompress: "+text)
@@ -276,4 +276,11 @@ func (t *tool) events(command string) mcompress.Events {
 		e.Progress = t.progress.show
 	}
 	return e
+}
+
+// printWarning prints a warning of a command, unless it is empty.
+func (t *tool) printWarning(command, text string) {
+	if text != "" {
+		printError(t.stderr, fmt.Errorf("%s: warning: %s", command, text))
+	}
 }

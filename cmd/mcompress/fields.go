@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcompress/mcompress"
+	"github.com/mcompress/mcompress/pass"
 )
 
 // fieldFlags are the flags of the fields of a request, for errors. The flag of a gate has its name.
@@ -119,7 +120,7 @@ func flagOf(field string) string {
 	return "{" + field + "}" // no field, but a name in braces
 }
 
-// A flagsError is an error about fields of a request in the words of the command line.
+// A flagsError is an error about fields of a request, or options of steps, in the words of the command line.
 type flagsError struct {
 	text string
 	err  error
@@ -128,11 +129,23 @@ type flagsError struct {
 func (e *flagsError) Error() string { return e.text }
 func (e *flagsError) Unwrap() error { return e.err }
 
-// inFlags is err with the flags of the fields that it is about.
+// inFlags is err, which may be nil, with the flags of the fields and options that it is about.
 func inFlags(err error) error {
-	var field *mcompress.FieldError
-	if !errors.As(err, &field) {
+	var done *flagsError
+	if err == nil || errors.As(err, &done) {
 		return err
 	}
-	return &flagsError{strings.Replace(err.Error(), field.Error(), field.Text(flagOf), 1), err}
+	var field *mcompress.FieldError
+	var option *pass.OptionError
+	text := err.Error()
+	if errors.As(err, &field) {
+		text = strings.Replace(text, field.Error(), field.Text(flagOf), 1)
+	}
+	if errors.As(err, &option) {
+		text = strings.Replace(text, option.Error(), option.Flags(), 1)
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &flagsError{text, err}
 }

@@ -59,7 +59,7 @@ Example: mcompress push oci://registry.example.com/models/mlp:1.0 mlp.dynamic-in
 			if err != nil {
 				return err
 			}
-			model.warn(t, c.Command.Name, args[0])
+			t.printWarning(c.Command.Name, model.reports().Lacking(ref))
 			o, stop := r.options(t, c.Command.Name, ref)
 			o.MountFrom, o.Card = mounts, card
 			pushed, err := mcompress.PushModel(c.Context, ref, args[1], reportDir, o, t.events(c.Command.Name))

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress"
@@ -35,17 +34,10 @@ func (r *registryFlags) connection() registry.Options {
 	return registry.Options{PlainHTTP: r.PlainHTTP, Insecure: r.Insecure, Overwrite: r.Overwrite}
 }
 
-// warn warns of a connection that is insecure.
-func (r *registryFlags) warn(t *tool, command string, ref registry.Reference) {
-	if r.Insecure && ref.Host != "" {
-		printError(t.stderr, fmt.Errorf("%s: warning: --insecure: the certificate of %s is not verified", command, ref.Host))
-	}
-}
-
 // options returns the options of a transfer, with a warning if it is insecure. stop ends the progress bar.
 func (r *registryFlags) options(t *tool, command string, ref registry.Reference) (o registry.Options, stop func()) {
-	r.warn(t, command, ref)
 	o = r.connection()
+	t.printWarning(command, o.Warning(ref))
 	p := t.newProgress(ref.Name)
 	if p != nil {
 		o.Progress = p.show
