@@ -227,8 +227,8 @@ func TestNodesAreSorted(t *testing.T) {
 
 func TestPatternWithoutMatchListsTheNearestNames(t *testing.T) {
 	for flag, want := range map[string]string{
-		"-only=op:Conv":   `--only: "op:Conv" matches no tensor, node, module or operator; the nearest names are op:MatMul`,
-		"-skip=*ncoder.0": `--skip: "*ncoder.0" matches no tensor, node, module or operator; the nearest names are encoder.1, encoder.1.w, encoder`,
+		"-only=op:Conv":   `only: "op:Conv" matches no tensor, node, module or operator; the nearest names are op:MatMul`,
+		"-skip=*ncoder.0": `skip: "*ncoder.0" matches no tensor, node, module or operator; the nearest names are encoder.1, encoder.1.w, encoder`,
 	} {
 		m := product(floats([]int64{1, 1}, 1), floats([]int64{1, 2}, 2, 3))
 		m.Graph.AddConst("encoder.1.w", floats([]int64{1}, 1)).Name = "encoder.1.w"
