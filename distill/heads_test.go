@@ -60,8 +60,8 @@ func TestHeads(t *testing.T) {
 		{two, "third", "", `unknown output "third"; the outputs are first`},
 		{"value float[n,1]", "", "", "no output has a score of each class"},
 		{"tokens float[n,8,9]", "", "7", "no output has a score of each class"},
-		{"map float[n,4,8,8]", "map", "", "--scores map: the output has no score of each class"},
-		{two, "first,second", "3", "--scores first: the output has no score"},
+		{"map float[n,4,8,8]", "map", "", "scores map: the output has no score of each class"},
+		{two, "first,second", "3", "scores first: the output has no score"},
 	} {
 		var labels []int64
 		var sizes pass.List
@@ -166,7 +166,7 @@ func TestLabelsThatTrainNothing(t *testing.T) {
 		{none, "samples of the validation set have no label that counts", nil},
 		{none, "the samples of 4 steps have no label that counts", []string{"validate", "0"}},
 		{none, "the samples of 4 steps have no label that counts", []string{"validate", "0", "accumulate", "4"}},
-		{one, "--scores: unknown output \"z\"", []string{"scores", "z", "loss", "kl", "alpha", "0"}},
+		{one, "scores: unknown output \"z\"", []string{"scores", "z", "loss", "kl", "alpha", "0"}},
 		{one, "is named twice", []string{"scores", "v4,v4"}},
 	} {
 		m := network(1, features, 16, classes)

@@ -176,9 +176,9 @@ func TestIterativePruningOptions(t *testing.T) {
 		{[]string{"prune", "l3"}, `unknown method "l3"`},
 		{[]string{"prune", "l1 pattern=2:4"}, `no option "pattern"`},
 		{[]string{"steps", "0"}, `"0" is not supported`},
-		{[]string{"steps", "-1"}, "--steps -1: must be between 1 and 1000"},
-		{[]string{"training-steps", "-1"}, "--training-steps -1: must be a positive number"},
-		{[]string{"rewind-epoch", "1"}, "--rewind-epoch requires --rewind weights and --reinit"},
+		{[]string{"steps", "-1"}, "steps -1: must be between 1 and 1000"},
+		{[]string{"training-steps", "-1"}, "training-steps -1: must be a positive number"},
+		{[]string{"rewind-epoch", "1"}, "rewind-epoch requires rewind weights and reinit"},
 		{[]string{"prune", "channel", "rewind", "weights"}, "channel removes channels"},
 		{[]string{"time", "5m"}, "no such flag"},
 	} {

@@ -310,7 +310,7 @@ func TestInvalidOptions(t *testing.T) {
 		want string
 		o    []string
 	}{
-		{"use --data", nil},
+		{"use data", nil},
 		{"is not one of adam, adamw", []string{"data", data, "optimizer", "magic"}},
 		{"not a multiple", []string{"data", data, "batch", "10", "accumulate", "3"}},
 		{"requires labels", []string{"data", data, "columns", "f0,f1,f2,f3,f4,f5,f6,f7", "loss", "cross-entropy"}},

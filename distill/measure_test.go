@@ -113,8 +113,8 @@ func TestMetricsThatDoNotApply(t *testing.T) {
 		{"unknown metric \"magic\"", []string{"metric", "magic"}},
 		{"validation set: metric map: labels are", []string{"metric", "map"}},
 		{"validation set: metric perplexity: the data has no token ids", []string{"metric", "perplexity"}},
-		{"requires a validation set; use --validate", []string{"metric", "f1", "validate", "0"}},
-		{"--scores: unknown output \"z\"", []string{"metric", "f1", "scores", "z"}},
+		{"requires a validation set; use validate", []string{"metric", "f1", "validate", "0"}},
+		{"scores: unknown output \"z\"", []string{"metric", "f1", "scores", "z"}},
 	} {
 		_, err := tune(t, network(1, features, 32, classes), 2,
 			append([]string{"data", data, "labels", "label", "epochs", "1"}, c.o...)...)

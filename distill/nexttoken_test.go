@@ -127,7 +127,7 @@ func TestNextTokenLossNeedsALanguageModel(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	_, err = tune(t, decoder(), 1, "data", tokensOf(t), "dim", "tokens=32")
-	if err == nil || !strings.Contains(err.Error(), "--loss next-token") {
+	if err == nil || !strings.Contains(err.Error(), "loss next-token") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -243,8 +243,8 @@ func hasBatchAxis(inputs []dataset.Input) bool {
 // The batch has the size of --batch; other dynamic axes have the names that the model gives them, in training as in
 // verification.
 func TestDimOfTheBatch(t *testing.T) {
-	for dim, want := range map[string]string{"N=4": "--dim N=4: the axis is the batch of input \"x\"; set its size " +
-		"by --batch", "M=4": "the nearest of their dynamic axes: N"} {
+	for dim, want := range map[string]string{"N=4": "dim N=4: the axis is the batch of input \"x\"; set its size " +
+		"by batch", "M=4": "the nearest of their dynamic axes: N"} {
 		for _, data := range [][]string{nil, {"data", samples(t, 64), "labels", "label"}} {
 			if _, err := planOf(t, network(1, features, 16, classes), append([]string{"dim", dim}, data...)); err == nil ||
 				!strings.Contains(err.Error(), want) {

@@ -172,7 +172,7 @@ func TestAmountsOfOptionStructsAreChecked(t *testing.T) {
 		L1{Amounts: Amounts{{"[", 0.5}}},
 		L1Global{Amount: 2}, L1Global{Amount: -1}, Layers{Amount: 2}, LowRank{Amount: 2},
 	} {
-		if err := pass.CheckStep(o); err == nil || !strings.Contains(err.Error(), "--amount") {
+		if err := pass.CheckStep(o); err == nil || !strings.Contains(err.Error(), "amount") {
 			t.Errorf("%s %+v: got %v, want an error about the amount", o.Method().Name, o, err)
 		}
 	}

@@ -114,7 +114,7 @@ func TestBadDataIsAnError(t *testing.T) {
 		}
 	}
 	if _, err := observe(t.Context(), t, background(), "cnn.onnx", "--data", nan, "--calibrate", "-1"); err == nil ||
-		!strings.Contains(err.Error(), "--calibrate -1") {
+		!strings.Contains(err.Error(), "calibrate -1") {
 		t.Errorf("a negative number of samples: %v", err)
 	}
 	last := filepath.Join(t.TempDir(), "last.npy")

@@ -304,7 +304,7 @@ func TestVerifyComparesWithRecordedOutputs(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	_, err = job.Verify(t.Context(), filepath.Join(fixtures, "mlp.onnx"), "", job.Verification{})
-	if err == nil || !strings.Contains(err.Error(), "--data") {
+	if err == nil || !strings.Contains(err.Error(), "with data") {
 		t.Errorf("without data: got %v", err)
 	}
 }
