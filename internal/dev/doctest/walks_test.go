@@ -22,16 +22,16 @@ var walks = map[string]string{
         . run.compressed
           internal/job Run
             internal/job Options.attempt
-              internal/job run.open: the source, whose weights stay in the file
+              internal/job run.openSource: the source, whose weights stay in the file
                 onnx OpenContext
-              internal/job run.passes: methods replace weights by recipes
+              internal/job run.runPasses: methods replace weights by recipes
                 pass Run
-              internal/job run.layout: sizes and offsets of all weights
+              internal/job run.planOutput: sizes and offsets of all weights
                 onnx Layout
-              internal/job run.stage
+              internal/job run.stageFiles
                 onnx Plan.Fill: recipes write their outputs into the gaps
                   onnx Plan.fill
-                internal/job run.check: the written weights are read back
+                internal/job run.checkOutput: the written weights are read back
                   internal/job run.checkWritten
                     report CheckWritten
               internal/job run.publish
@@ -49,13 +49,13 @@ cmd/mcompress requestFlags.run
           . run.compressed
             internal/job Run
               internal/job Options.attempt
-                internal/job run.evaluate: gates on files, before anything is written
+                internal/job run.evaluateGates: gates on files, before anything is written
                   report Build
                     report evaluate
                       report rule.evaluate
-                internal/job run.stage
-                  internal/job run.check: gates on runs, before anything is published
-                    internal/job run.evaluate
+                internal/job run.stageFiles
+                  internal/job run.checkOutput: gates on runs, before anything is published
+                    internal/job run.evaluateGates
   cmd/mcompress outcomePrinter.end
     cmd/mcompress outcomeCode
 `,
@@ -71,14 +71,14 @@ cmd/mcompress requestFlags.run
         . run.compressed
           internal/job Run
             internal/job Options.attempt
-              internal/job run.stage
-                internal/job run.check
-                  internal/job run.verify
+              internal/job run.stageFiles
+                internal/job run.checkOutput
+                  internal/job run.verifyOutput
                     internal/job Verification.compare
                       internal/job Verification.compareWithin
                         internal/job Data.Open
                           internal/dataset Open
-                        internal/job Verification.run
+                        internal/job Verification.compareSessions
                           internal/verify Compare
                             internal/verify newComparison
                             internal/verify InOrder: runs of both models
