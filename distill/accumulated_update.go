@@ -71,6 +71,7 @@ func (u *accumulatedUpdate) open(ctx context.Context, o engine.Options) error {
 		if g.file == "" {
 			continue
 		}
+		// Written once before the first step: fetch has no other case than a complete file.
 		zero(g.params[0].states...)
 		if err := g.offload(); err != nil {
 			return err
@@ -152,11 +153,14 @@ func (u *accumulatedUpdate) runGraphs(ctx context.Context, h hyperparameters) (t
 		if err != nil {
 			return 0, err
 		}
+		// Not finite if the gradient of any weight is: the loss scale is halved, and updates of such weights changed
+		// nothing.
 		total += float64(ir.View[float32](out[g.outputs[0]])[0])
 		if err := g.offload(); err != nil {
 			return 0, err
 		}
 	}
+	// The next step adds to them.
 	for _, p := range u.params {
 		clear(p.gradSum.Data)
 	}
@@ -183,6 +187,7 @@ func (g *updateGraph) fetch() error {
 	defer f.Close()
 	off := int64(0)
 	for _, s := range g.params[0].states {
+		// Allocated anew for each weight, which the plan counts as transient; between two fetches states take no memory.
 		s.Data = ir.AlignedBytes(s.Bytes())
 		if err := ir.ReadFull(f, s.Data, off); err != nil {
 			return err

@@ -107,6 +107,7 @@ func (a *augmenter) apply(x *ir.Array, step, first int) {
 	}
 	size := len(x.Data) / int(x.Shape[0])
 	for k, f := range a.all {
+		// By counter and not from a stream: workers augment batches in any order, and micro-batches are of any size.
 		random := train.NewCounter(a.seed+int64(k), int64(step)).From(uint64(first))
 		for i := range int(x.Shape[0]) {
 			f(a.image, x.Data[i*size:][:size], train.Counter(random.At(uint64(i))))

@@ -16,6 +16,7 @@ const probeBatch = 3
 // Reshape are rewritten if that does not change the outputs per sample; a plan, which does not run the model, assumes
 // that it does not.
 func (l *loader) supportsDynamicBatch(ctx context.Context) (bool, error) {
+	// The cheap test first: most models run with any batch size, and inference of shapes finds that without a run.
 	if l.runsProbeBatch(ctx, nil) {
 		return true, nil
 	}

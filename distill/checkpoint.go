@@ -41,8 +41,11 @@ type header struct {
 func (t *trainer) openCheckpoint(ctx context.Context, teachers []*ir.Model) (err error) {
 	t.checkpoint = &checkpoint{
 		graphs: t.graphs, average: t.validation.average, update: t.update,
+		// Without best, a resumed training that does not improve any more would have nothing to restore; without observed,
+		// QAT would quantize by other ranges than before the interruption; without early, later trainings could not rewind.
 		snapshots: []string{t.validation.bestFile(), t.graphs.observedFile(), earlyFile(t.folder)},
 	}
+	// It reads all samples and weights: only if a checkpoint will be compared with it.
 	if t.settings.Save != "" && t.loader.set != nil {
 		t.checkpoint.identity, err = newIdentity(ctx, t.graphs, teachers)
 	}
@@ -73,6 +76,7 @@ func (c *checkpoint) checkWritable(path string) error {
 // restore restores the training of a file, if it exists.
 func (c *checkpoint) restore(ctx context.Context, path string, s *state) (err error) {
 	z, err := zip.OpenReader(path)
+	// The first run of a command that is repeated until it succeeds has no file yet.
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -80,6 +84,7 @@ func (c *checkpoint) restore(ctx context.Context, path string, s *state) (err er
 		return fmt.Errorf("--resume %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, z.Close()) }()
+	// Before anything is overwritten: a checkpoint of another training is refused.
 	if *s, err = c.readState(&z.Reader); err != nil {
 		return fmt.Errorf("--resume %s: %w", path, err)
 	}
@@ -146,12 +151,14 @@ func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
 			return err
 		}
 	}
+	// They have no gradient, but each step changes them.
 	for _, s := range c.graphs.params.stats {
 		if err := f("batchnorm/"+s.name, s.array); err != nil {
 			return err
 		}
 	}
 	for _, p := range c.graphs.params.weights {
+		// Masks are no entries: pruning computes them from the scores of the training before.
 		if p.scores != nil {
 			if err := f("scores/"+p.name, p.scores); err != nil {
 				return err
@@ -163,6 +170,7 @@ func (c *checkpoint) each(f func(name string, a *ir.Array) error) error {
 			return err
 		}
 	}
+	// Accumulated gradients are no entries: checkpoints are written between steps, when they are zero.
 	states := func(p *parameter) error {
 		for i, s := range p.states {
 			if err := f(fmt.Sprintf("optimizer.%d/%s", i, p.name), s); err != nil {
@@ -193,6 +201,7 @@ func (c *checkpoint) readState(z *zip.Reader) (state, error) {
 	if err == nil && h.Version != checkpointVersion {
 		err = fmt.Errorf("checkpoint of format %d, this version reads %d", h.Version, checkpointVersion)
 	}
+	// After the version: other formats have other identities.
 	if d := h.Identity.difference(c.identity); err == nil && d != "" {
 		err = pass.OptionErrorf("checkpoint of a training of %s; remove it, or give another file", d)
 	}
@@ -201,6 +210,7 @@ func (c *checkpoint) readState(z *zip.Reader) (state, error) {
 
 func (c *checkpoint) readSnapshots(z *zip.Reader) error {
 	for _, path := range c.snapshots {
+		// Missing ones are no error, as their events may come after the checkpoint.
 		if b, err := readEntry(z, filepath.Base(path)); err == nil {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				return err

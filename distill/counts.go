@@ -136,6 +136,7 @@ func (c *counter) total(samples []int) []float64 {
 func shares(own, step []float64) []float64 {
 	out := make([]float64, len(own))
 	for k, n := range own {
+		// 0 of a step without any: its loss and gradient are 0, not NaN.
 		if n > 0 {
 			out[k] = n / step[k]
 		}

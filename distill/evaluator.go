@@ -52,6 +52,8 @@ func (b *graphBuilder) evaluatorOf(ctx context.Context, samples []int, batch int
 	}
 	e := &evaluator{step: &step{feeds: map[string]*ir.Array{}, inputs: b.loader.inputNames()},
 		batch: min(batch, len(samples)), measure: b.measure}
+	// Shapes of a graph are fixed: the samples that do not fill a batch have a graph of their own. Without it up to half
+	// of a small validation set was left out.
 	whole := len(samples) / e.batch * e.batch
 	e.samples = samples[:whole]
 	if e.rest, err = b.evaluatorOf(ctx, samples[whole:], batch); err != nil {
@@ -132,6 +134,7 @@ func (e *evaluator) evaluate(ctx context.Context, l *loader, ts *teachers) (v ev
 			return v, e.step.targets[k].errUncounted(fmt.Sprintf("the %d samples of the validation set", len(l.validation)),
 				"use another --validate or --seed")
 		}
+		// A mean over all that counts, not of the means of batches, in which the last and smaller one would weigh more.
 		v.loss += sum / t.counts[k]
 	}
 	v.agreement = math.NaN()
@@ -163,6 +166,7 @@ func (e *evaluator) evaluateSamples(ctx context.Context, l *loader, ts *teachers
 		if err != nil {
 			return err
 		}
+		// The loss of a batch is a mean: times its count it can be added.
 		for k, n := range e.step.countsOf(b) {
 			to.sums[k] += losses[k] * n
 			to.counts[k] += n

@@ -81,6 +81,7 @@ func (f *fakeQuant) observe(ctx context.Context, env *environment, m *ir.Model,
 func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.Row,
 	params map[string]*parameter) error {
 	for _, w := range f.weights {
+		// Not removed from the map: graphs that are open are fed its array.
 		w.tensor = nil
 	}
 	for _, row := range rows {
@@ -88,6 +89,8 @@ func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.
 		if p == nil || row.Scope != "" || row.Status != pass.Changed || p.shared != nil {
 			continue
 		}
+		// Codebooks are trained themselves, not through the straight-through estimator: k-means of each step would be slow,
+		// and find other codebooks after training than those trained with.
 		if row.Sharing != nil && isPayload(row.Before, p) {
 			if err := f.tie(ctx, e, p, row); err != nil {
 				return err
@@ -100,6 +103,7 @@ func (f *fakeQuant) observeWeights(ctx context.Context, e *ir.Eval, rows []pass.
 			return fmt.Errorf("%s changes tensor %q by more than quantization, which QAT does not support; disable bias "+
 				"correction and smoothing, and run fold-batchnorm first", row.Method, row.Tensor)
 		}
+		// The array is kept between observations for the same reason.
 		if f.weights[p.name] == nil {
 			f.weights[p.name] = &fakeQuantWeight{array: withoutData(p.array.Spec()), source: p}
 		}
@@ -165,6 +169,7 @@ func (w *fakeQuantWeight) quantize(ctx context.Context, e *ir.Eval) error {
 		zero(w.array)
 	}
 	if w.tensor == nil {
+		// No longer quantized: the graph computes with the float weight, through the same input.
 		copy(w.array.Data, w.source.array.Data)
 		return nil
 	}

@@ -40,10 +40,13 @@ func (f *fakeQuant) observeActivations(ctx context.Context, step *pass.Step) err
 		if n.Op.Is("DynamicQuantizeLinear") {
 			f.dynamic = true
 		}
+		// Weights have DequantizeLinear as well, but of a constant.
 		if !n.Op.Is("DequantizeLinear") || n.Input(0).Producer() == nil || !n.Input(0).Producer().Op.Is("QuantizeLinear") {
 			continue
 		}
 		scale, zero := n.Input(1), n.Input(2)
+		// One scale for the tensor: activations that a method scales by channel or by run have no constant range to clip
+		// to.
 		if scale.Const == nil || zero == nil || zero.Const == nil || scale.Const.Elems() != 1 {
 			continue
 		}
@@ -82,9 +85,11 @@ func (a *fakeQuantActivation) set(scale, zero []byte) {
 	dt, point := a.zero.DType, make([]float64, 1)
 	number.Read(point, a.zero, 0)
 	step, lowest, highest := float64(ir.View[float32](a.scale)[0]), 0.0, math.Exp2(float64(dt.Bits()))-1
+	// The number of levels is that of the unsigned type: half of them are negative.
 	if dt == ir.Int8 || dt == ir.Int16 {
 		lowest, highest = -(highest+1)/2, (highest-1)/2
 	}
+	// What the lowest and the highest level dequantize to: x = (q - zero point) · scale.
 	ir.View[float32](a.low)[0], ir.View[float32](a.high)[0] = float32((lowest-point[0])*step),
 		float32((highest-point[0])*step)
 }

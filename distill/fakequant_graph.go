@@ -23,6 +23,7 @@ func (f *fakeQuant) insert(tape *grad.Tape, params *parameters, feeds map[string
 			b.weight(param.Value, w.array)
 		}
 	}
+	// Collected first: the loop inserts nodes before those that it visits.
 	for _, n := range slices.Collect(tape.Graph().Nodes()) {
 		for i, v := range n.Inputs() {
 			switch a := f.activations[edgeOf(n, i)]; {
@@ -61,6 +62,7 @@ func (b *fakeQuantBuilder) tie(param *grad.Param, p *parameter) {
 	b.replace(param.Value, func() *ir.Node {
 		return b.New(sharedWeightOp, in, ir.IntAttr("block", p.shared.row.Sharing.Block))
 	})
+	// The weight itself is no input any more. Gradients are by the codebook, whose elements add up what each entry has.
 	b.Graph().RemoveInput(param.Value)
 	param.Value = codebook
 }

@@ -124,6 +124,7 @@ func (f featureFinder) relation(from, to vectors) feature {
 		return func(s *structure) *ir.Value {
 			x, shape := of(s)
 			r := s.tape.Relations(x, shape, heads)
+			// The additive mask of the attention: padding gets no probability.
 			if f.masked {
 				r = s.tape.Op("Add", []*ir.Value{r, s.attentions[0].Mask()})
 			}

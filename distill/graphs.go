@@ -43,6 +43,7 @@ func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) 
 	if err := b.backward(st, int64(microBatch)); err != nil {
 		return nil, err
 	}
+	// After the backward pass, which makes the gradients. By name, as each layout has a clone of the graph.
 	st.nameMaskedGradients()
 	st.profile = tape.Activations().Profile()
 	for _, w := range st.profile.Time {
@@ -58,6 +59,7 @@ func (b *graphBuilder) tape(ctx context.Context, microBatch int) (*step, error) 
 // step builds the graph of a step in a layout, from a tape of its micro-batch, which it does not change.
 func (b *graphBuilder) step(ctx context.Context, from *step, p *layout) (_ *step, err error) {
 	st := *from
+	// A copy: a layout that is tried and dropped leaves no nodes in the tape of the next one.
 	st.feeds, st.tape = maps.Clone(from.feeds), from.tape.Clone()
 	st.model = st.tape.Model
 	activations := st.tape.Activations()
@@ -134,6 +136,8 @@ func (b *graphBuilder) accumulateGradients(st *step) {
 		p := b.params.byName[w.Name]
 		sum := st.tape.Input(w.Name+".sum", ir.Float, p.array.Shape...)
 		st.feeds[sum.Name] = p.gradSum
+		// In the step's graph, so that a gradient is added as soon as it is computed, and its memory is free for the next
+		// one.
 		st.tape.Own("AccumulateGrad", 1, []*ir.Value{sum, w.Grad})[0].Producer().Name = "accumulation for " + w.Name
 	}
 }
@@ -194,6 +198,7 @@ func (b *graphBuilder) quantizeWeights(ctx context.Context) error {
 // observeQuantization runs the quantization step of QAT on the model with its current weights. Which entries of
 // codebooks the elements have is observed once.
 func (b *graphBuilder) observeQuantization(ctx context.Context) error {
+	// A second observation would run k-means on the trained weights, and assign elements to other entries.
 	if b.fakeQuant.shared {
 		return nil
 	}
@@ -224,6 +229,8 @@ func (b *graphBuilder) modelCopy(ctx context.Context) (*ir.Model, map[string]*pa
 	}
 	params := map[string]*parameter{}
 	for _, v := range m.Graph.Consts() {
+		// Not a copy of the data: fake quantization computes from the arrays that training updates, without another
+		// observation.
 		if i := slices.IndexFunc(b.params.weights, func(p *parameter) bool { return p.tensor == v.Const }); i >= 0 {
 			params[v.Name] = b.params.weights[i]
 			v.SetConst(&ir.Tensor{Spec: v.Const.Spec, Source: ir.Mem(b.params.weights[i].array.Data)})

@@ -69,6 +69,7 @@ func (b *graphBuilder) optionsDigest() string {
 	}
 	fmt.Fprintf(h, "evaluator %v %q\n", b.settings.Evaluator != nil, b.settings.EvaluatorID)
 	fmt.Fprintf(h, "%v %d %d\n", b.fakeQuant.options(), len(b.loader.training), len(b.loader.validation))
+	// The selection of weights, and which zeros are kept: options of the step and not of the training.
 	for _, p := range b.params.weights {
 		fmt.Fprintf(h, "%s %s %v\n", p.name, p.array, p.pruned)
 	}

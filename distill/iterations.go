@@ -62,6 +62,8 @@ func (it *iterations) prune(ctx context.Context, method pass.Options) error {
 	if method == nil {
 		return it.rewind.restore(ctx, it.step, it.prunedNames())
 	}
+	// Methods replace the tensor of what they prune; the number of elements is kept from before the first step, for the
+	// amount.
 	before := map[*ir.Value]*ir.Tensor{}
 	for _, v := range pass.Weights(it.step.Model) {
 		before[v] = v.Const
@@ -126,6 +128,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 		s.Save = fmt.Sprintf("%s.%d", s.Save, it.trainings)
 	}
 	it.trainings++
+	// The selection is that of pruning: weights that are not pruned are trained as well, or they could not compensate.
 	unselected := *it.step
 	unselected.Select = pass.Selection{}
 	t, err := newStepTrainer(&unselected, s)
@@ -144,6 +147,7 @@ func (it *iterations) train(ctx context.Context, last bool) (err error) {
 		t.params.store(it.step, true)
 		return nil
 	}
+	// Before store, which takes the arrays as they are: readEarly restores the best weights into them.
 	if err := it.rewind.readEarly(t.validation, t.state.Total, t.steps.data.stepsPerEpoch()); err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ func (t *rateTrials) chooseRate(ctx context.Context, steps int) error {
 	}
 	why := fmt.Sprintf("lowest training loss in trials of %d steps (%s)", trialSteps, strings.Join(tried, ", "))
 	if equal := t.equalProbabilities(); destroys(start, least, equal) {
+		// A tenth: two half decades.
 		best -= trialBack
 		why = fmt.Sprintf("a tenth of the rate of the %s: with it the model learns equal probabilities (%.4g) from a "+
 			"loss of %.4g", why, equal, start)
@@ -140,6 +141,7 @@ func (t *rateTrials) run(ctx context.Context, rate float64, n int) (first, mean 
 		if step == 0 {
 			first = r.loss
 		}
+		// The second half: losses of the first steps are those of the start, whatever the rate.
 		if step++; step > n/2 {
 			mean += r.loss / float64(n-n/2)
 		}
@@ -148,6 +150,7 @@ func (t *rateTrials) run(ctx context.Context, rate float64, n int) (first, mean 
 	if errors.Is(err, errDiverged) {
 		mean, err = math.Inf(1), nil
 	}
+	// The loss scale, too, which a trial with a large rate may have halved.
 	*t.steps.state, *t.steps.progress = saved, watch
 	t.steps.progress.lap(&t.steps.progress.Trials)
 	return first, mean, errors.Join(err, params.readFrom(start), t.steps.clearOptimizer())

@@ -59,6 +59,7 @@ func (l *loader) open(ctx context.Context) error {
 	if err := l.openWith(ctx, withDynamicBatch(dataset.Inputs(l.model.Graph))); err != nil {
 		return err
 	}
+	// Before the batch size is chosen, as a fixed one is the unit of it.
 	if dynamic, err := l.supportsDynamicBatch(ctx); err != nil {
 		return err
 	} else if dynamic {
@@ -76,6 +77,7 @@ func (l *loader) open(ctx context.Context) error {
 		return pass.OptionErrorf("the model requires batches of exactly %d samples; use --batch %d or a multiple",
 			l.fixedBatch, l.fixedBatch)
 	}
+	// Batches of more samples are micro-batches of the only size that the model computes.
 	l.settings.Accumulate = l.settings.Batch / l.fixedBatch
 	return l.openWith(ctx, inputs)
 }
@@ -176,6 +178,7 @@ func withDynamicBatch(inputs []dataset.Input) []dataset.Input {
 // split holds out the validation set and reads the types of the inputs from the first training sample.
 func (l *loader) split(ctx context.Context) error {
 	l.training, l.validation = splitSamples(l.set.Len(), *l.settings.Validate, *l.settings.Seed)
+	// Of a fixed size only whole batches run.
 	l.validation = l.validation[:len(l.validation)/max(1, l.fixedBatch)*max(1, l.fixedBatch)]
 	if len(l.training) == 0 {
 		return errors.New("no training samples")

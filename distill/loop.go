@@ -15,9 +15,11 @@ func (t *trainer) train(ctx context.Context) error {
 	t.state.init(t.layout.storage == "float16")
 	clock := startClock()
 	first := t.settings.rewind.firstStep(t.steps.data.stepsPerEpoch())
+	// Not restored from a checkpoint, whose state has both.
 	if t.state.Step == 0 {
 		t.state.Step, t.state.First = first, first
 	}
+	// With --rewind-epoch 0 the early weights are those before the first step.
 	if err := t.keepEarly(); err != nil {
 		return err
 	}
@@ -27,6 +29,7 @@ func (t *trainer) train(ctx context.Context) error {
 			return err
 		}
 	}
+	// After the evaluation of the start, whose duration is a part of --time.
 	if err := t.schedule.resolve(ctx, clock); err != nil {
 		return err
 	}
@@ -35,6 +38,7 @@ func (t *trainer) train(ctx context.Context) error {
 			return err
 		}
 	}
+	// Before the check: weights that diverged after the best epoch are no error.
 	if err := t.validation.restoreBest(); err != nil {
 		return err
 	}
@@ -50,13 +54,17 @@ func (t *trainer) train(ctx context.Context) error {
 func (t *trainer) epoch(ctx context.Context) error {
 	n := t.steps.data.stepsPerEpoch()
 	epoch, done := t.state.Step/n, t.state.Step%n
+	// The order of an epoch follows from seed and number alone, so that a resumed training skips what it has done
+	// without a position of the loader in the checkpoint.
 	samples := t.steps.data.epoch(epoch)[done*t.layout.batch:]
+	// --steps may end within an epoch.
 	if left := (t.state.Total - t.state.Step) * t.layout.batch; left < len(samples) {
 		samples = samples[:left]
 	}
 	if err := t.trainOn(ctx, samples); err != nil {
 		return err
 	}
+	// After an epoch and not after a step: a batch without any label is no error by itself.
 	if k := slices.Index(t.state.Counted, 0); k >= 0 {
 		return t.step.targets[k].errUncounted(fmt.Sprintf("the samples of %d steps", t.state.Step-t.state.First),
 			"there is nothing to learn from")
@@ -70,6 +78,7 @@ func (t *trainer) epoch(ctx context.Context) error {
 	if err := t.keepEarly(); err != nil {
 		return err
 	}
+	// After the evaluation and the early weights, which are parts of the checkpoint.
 	if atEnd && t.settings.SaveEvery == 0 || t.state.Step == t.state.Total {
 		return t.save()
 	}
@@ -79,6 +88,7 @@ func (t *trainer) epoch(ctx context.Context) error {
 // trainOn runs a training step for every batch of samples.
 func (t *trainer) trainOn(ctx context.Context, samples []int) error {
 	return t.steps.train(ctx, samples, t.hyperparameters, func(r result) error {
+		// Before the step counts: a state that was saved with NaN could only be resumed to fail again.
 		if err := t.settings.checkStep(t.state.Step+1, r); err != nil {
 			return err
 		}
@@ -98,6 +108,7 @@ func (t *trainer) hyperparameters() hyperparameters {
 
 // endStep records the loss and updates the average of the weights.
 func (t *trainer) endStep(loss float64) {
+	// First, as the average depends on the number of steps done.
 	t.state.record(loss, t.state.Total)
 	t.validation.average.addStep(t.params, t.state.Step)
 	t.progress.Loss = loss

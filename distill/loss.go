@@ -71,6 +71,7 @@ func (s *settings) terms(student *ir.Model, teachers []*ir.Model, fs featureList
 			ts = append(ts, term{kind: "cross-entropy", student: h.scores, weight: alpha, head: h, output: h.output})
 		}
 	}
+	// Features may still need teachers, which they have checked; outputs need none.
 	if alpha == 1 || s.Loss == noLoss {
 		return append(ts, fs.terms()...), nil
 	}
@@ -221,6 +222,7 @@ func (s *settings) addLosses(t *grad.Tape, terms []term, samples, tokens int64) 
 		of := target{term: term, input: in, scale: t.Input(fmt.Sprintf("scale.%d", i), ir.Float), n: term.classes(t.Shape(x))}
 		inputs := []*ir.Value{x, in, of.scale}
 		if term.soft != nil && ofTokens(t.Shape(x), samples, tokens) {
+			// Otherwise padding, whose outputs mean nothing, would be most of the loss of short texts.
 			of.keep = t.Input(fmt.Sprintf("keep.%d", i), ir.Float, samples, tokens)
 			inputs = append(inputs, of.keep)
 		}
@@ -271,6 +273,7 @@ func (s *settings) target(t *grad.Tape, i int, term term, x *ir.Value) (*ir.Valu
 	if t.DType(x) != ir.Float {
 		return nil, fmt.Errorf("value %q is %s; training supports float32", x.Name, t.DType(x))
 	}
+	// The shape of the student: a teacher of another one is an error of its first batch.
 	if term.soft != nil {
 		return t.Input(fmt.Sprintf("teacher.%d", i), ir.Float, shape...), nil
 	}

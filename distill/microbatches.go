@@ -27,6 +27,7 @@ func (d *microBatches) stepsPerEpoch() int { return len(d.loader.training) / d.l
 func (d *microBatches) epoch(epoch int) []int {
 	order := shuffled(len(d.loader.training), *d.loader.settings.Seed, epoch)
 	samples := make([]int, 0, len(order))
+	// Whole batches only: the shapes of a step are fixed. The samples that are left out differ between epochs.
 	for _, i := range order[:d.stepsPerEpoch()*d.layout.batch] {
 		samples = append(samples, d.loader.training[i])
 	}
@@ -43,6 +44,7 @@ func (d *microBatches) ofTrial(n int) []int {
 	order := shuffled(len(d.loader.training), *d.loader.settings.Seed, trialEpoch)
 	samples := make([]int, n*d.layout.batch)
 	for i := range samples {
+		// Repeated if there are fewer: a trial of a small data set has as many steps as any other.
 		samples[i] = d.loader.training[order[i%len(order)]]
 	}
 	return samples
@@ -56,6 +58,7 @@ func (d *microBatches) each(ctx context.Context, samples []int, step int) iter.S
 		return d.loader.batches(ctx, samples, n, d.augmenter.from(step, d.layout.batch))
 	}
 	return func(yield func(*dataset.Batch, error) bool) {
+		// One batch for all steps: trials without data measure time and memory, and not what is learned.
 		b, err := d.randomBatch(ctx, n)
 		if err == nil {
 			s.Recorder.Samples(b.Bytes)

@@ -54,6 +54,7 @@ func insertMasks(tape *grad.Tape, params *parameters, feeds map[string]*ir.Array
 			continue
 		}
 		v := param.Value
+		// Before Mul, which consumes the weight itself.
 		uses := slices.Clone(v.Uses())
 		mask := tape.Input(v.Name+".mask", ir.Float, p.mask.Shape...)
 		feeds[mask.Name] = p.mask
@@ -117,6 +118,7 @@ func (ps *parameters) copyScores() (restore func()) {
 func (w *maskedWeight) prune(values []float32, n int) {
 	scores, mask := slices.Clone(ir.View[float32](w.scores)), ir.View[float32](w.mask)
 	for i, x := range values {
+		// Their own scores are about 0, so that they would be kept in place of weights that move towards zero.
 		if x == 0 {
 			scores[i] = float32(math.Inf(1))
 		}

@@ -42,6 +42,7 @@ func (s *settings) chosenOptimizer() optimizer {
 	for _, o := range optimizers {
 		if o.name == s.Optimizer {
 			if o.name == "momentum" {
+				// The list of the table is nil: append does not change it.
 				o.attrs = append(o.attrs, ir.FloatAttr("momentum", float32(*s.Momentum)))
 			}
 			return o
@@ -70,6 +71,7 @@ func (s *settings) rateAt(step, steps int) float64 {
 	}
 	for _, c := range schedules {
 		if c.name == s.Schedule {
+			// Of the steps after the warmup, so that the schedule begins at the full rate and ends at the last step.
 			return rate * c.at(float64(step-warm)/float64(max(1, steps-warm)))
 		}
 	}

@@ -26,6 +26,8 @@ func newOptimizerGraph(s *settings, b *grad.Builder) *optimizerGraph {
 
 // clip limits the norm of all gradients together.
 func (u *optimizerGraph) clip(gradients []*ir.Value) {
+	// One norm of all gradients together, as PyTorch's clip_grad_norm_: clipping each weight by itself would change the
+	// direction of the step. All gradients are live until it is known, which is why clipping is no default.
 	squares := u.graph.Own("SumSquares", 1, gradients)
 	limit := ir.FloatAttr("max_norm", float32(u.settings.Clip))
 	u.hyper = u.graph.Own("ClipFactor", 1, []*ir.Value{u.hyper, squares[0]}, limit)[0]
@@ -48,6 +50,7 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 		u.feeds[state.Name] = s
 		in = append(in, state)
 	}
+	// Biases and the vectors of normalizations do not decay.
 	hyper := u.hyperNoDecay
 	if p.decays {
 		hyper = u.hyper
@@ -57,6 +60,7 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 		// All weights share the list of the optimizer: without capacity, append copies it.
 		attrs = append(attrs[:len(attrs):len(attrs)], ir.IntAttr("keep_zeros", 1))
 	}
+	// Max-norm constraint (Srivastava et al., Dropout, 2014): after the update, of the weights into each unit.
 	if u.settings.MaxNorm > 0 && len(p.array.Shape) > 1 {
 		attrs = append(attrs[:len(attrs):len(attrs)], ir.FloatAttr("max_norm", float32(u.settings.MaxNorm)),
 			ir.IntAttr("norm_axis", unitAxis(p)))

@@ -66,6 +66,7 @@ func (ps *parameters) describe(tape *grad.Tape, o optimizer) error {
 		if p.Tensor.DType != ir.Float {
 			return fmt.Errorf("tensor %q is %s; training supports float32", p.Name, p.Tensor.DType)
 		}
+		// Weights of one axis are biases and the vectors of normalizations, which do not decay.
 		w := &parameter{name: p.Name, tensor: p.Tensor, decays: len(p.Tensor.Shape) > 1}
 		w.setArray(withoutData(p.Tensor.Spec), o)
 		ps.byName[p.Name] = w
@@ -88,6 +89,7 @@ func (ps *parameters) read(ctx context.Context, e *ir.Eval) error {
 		if err := p.read(ctx, e); err != nil {
 			return fmt.Errorf("tensor %q: %w", p.name, err)
 		}
+		// Zeros of a vector are values: many biases start at 0.
 		p.pruned = len(p.tensor.Shape) > 1 && (ps.keep || ps.pruned[p.name])
 	}
 	return nil
@@ -242,6 +244,7 @@ func (ps *parameters) store(step *pass.Step, improved bool) {
 	}
 	trainable := grad.Trainable(step.Model, ps.trainable)
 	for _, v := range pass.Weights(step.Model) { // in the order of the model
+		// The tensor, too: a weight of the same name in a subgraph is another one.
 		if p := ps.byName[v.Name]; trainable[v] && p != nil && p.tensor == v.Const {
 			put(step, v, p.payload())
 		}

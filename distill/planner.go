@@ -132,11 +132,13 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 		m.Average = pl.params.bytes()
 	}
 	m.Samples, m.Batches = pl.loader.resident(), pl.loader.held(p.microBatch(), serial)
+	// Of a batch, besides that of a run: decoded images and texts are new for each.
 	m.Transient += pl.loader.transient(p.microBatch())
 	specs := pl.loader.specs(p.microBatch())
 	for _, t := range pl.models {
 		arena, outputs := t.usage(specs, serial)
 		m.Teacher += t.held
+		// Teachers share the arena: they run before the step of each batch.
 		m.Arena = max(m.Arena, arena)
 		m.Transient += outputs
 		nodes += t.nodes
@@ -149,6 +151,7 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 // withinBudget returns the first candidate that fits into the memory budget.
 func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate, error) {
 	budget := int64(pl.settings.MemoryBudget)
+	// The first that fits is the fastest that fits.
 	for _, p := range pl.candidates(given) {
 		c, err := pl.planLayout(ctx, p)
 		if err != nil {
@@ -169,6 +172,7 @@ func (pl *planner) withinBudget(ctx context.Context, given *layout) (*candidate,
 		}
 	}
 	if pl.halves(given) {
+		// Last, as another batch size changes the result of training, which layouts do not.
 		half := pl.half(given)
 		pl.why = append(pl.why, fmt.Sprintf("batch size halved to %d", half.batch))
 		return pl.withinBudget(ctx, half)

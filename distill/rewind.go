@@ -28,6 +28,7 @@ func (r *rewinding) firstStep(stepsPerEpoch int) int {
 
 // keepEarly writes a snapshot of the weights at the step of the first training to which they are rewound. r may be nil.
 func (r *rewinding) keepEarly(params *parameters, folder string, step, perEpoch int) error {
+	// Of the first training alone: all later ones rewind to the same weights.
 	if r == nil || r.early != nil || step != r.epoch*perEpoch {
 		return nil
 	}

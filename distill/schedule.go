@@ -74,6 +74,7 @@ const paceSteps = 5
 // measurePace measures steps, and what is done after each epoch.
 func (s *scheduler) measurePace(ctx context.Context) (*pace, error) {
 	c := startClock()
+	// What the end of an epoch takes, with QAT that of quantizing the model, too. Nothing of it is recorded.
 	if err := s.validation.graphs.updateQuantization(ctx); err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ func (pl *planner) chooseSegments(ctx context.Context, p *layout) error {
 	try := func(segments []grad.Segment, cheap bool, limit int64) error {
 		q.segments, q.recomputeCheap = segments, cheap
 		arena, err := pl.arena(ctx, &q)
+		// Limits are smallest-1 for candidates, of which ties are not worth recomputation, and smallest where segments are
+		// stored again, which saves time.
 		if err == nil && arena <= limit {
 			p.segments, p.recomputeCheap, smallest = segments, cheap, arena
 		}

@@ -16,6 +16,7 @@ func (ts *teachers) soft(ctx context.Context, b *dataset.Batch, samples []int) (
 	if ts == nil {
 		return nil, nil
 	}
+	// All or none: a batch of which one sample is missing runs the teacher on all of them.
 	if ts.cache != nil && ts.cache.has(samples) {
 		return ts.cache.read(samples)
 	}

@@ -41,6 +41,7 @@ const initialLossScale = 1 << 10
 
 // init prepares a state that was not restored from a checkpoint.
 func (s *state) init(float16 bool) {
+	// 0 only in a new state: checkpoints have at least 1.
 	if s.LossScale != 0 {
 		return
 	}
@@ -57,6 +58,7 @@ const maxPoints = 120
 func (s *state) record(loss float64, total int) {
 	s.Step++
 	s.Sum, s.Count = s.Sum+loss, s.Count+1
+	// Means instead of every nth loss: a single batch is noise. The last point may be of fewer steps.
 	if s.Count >= max(1, total/maxPoints) || s.Step == total {
 		s.History.Loss = append(s.History.Loss, pass.Point{Step: s.Step, Y: s.Sum / float64(s.Count)})
 		s.Sum, s.Count = 0, 0
@@ -81,6 +83,7 @@ func (s *state) adjustLossScale(squares float64, float16 bool) {
 		s.LossScale, s.Good = max(1, s.LossScale/2), 0
 		return
 	}
+	// Powers of two only: neither scaling a gradient nor dividing it again rounds it.
 	if s.Good++; s.Good >= 1000 {
 		s.LossScale, s.Good = min(s.LossScale*2, 1<<24), 0
 	}
@@ -96,6 +99,7 @@ func (s *state) recordEvaluation(v evaluation, averaged bool) (best bool) {
 		s.History.MetricName = v.metric.Name
 		s.History.Metric = append(s.History.Metric, pass.Point{Step: s.Step, Y: v.metric.After})
 	}
+	// Agreement has few values on a small validation set: of equal ones the lower loss is better.
 	if cmp.Or(cmp.Compare(v.score(), s.Best), cmp.Compare(v.loss, s.BestLoss)) < 0 {
 		s.Best, s.BestLoss, s.BestAt, s.Averaged, s.Bad = v.score(), v.loss, s.Step, averaged, 0
 		return true

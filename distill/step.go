@@ -82,6 +82,8 @@ func (h hyperparameters) share(target int) float64 {
 
 // array returns the input of optimizer nodes, with this weight decay.
 func (h hyperparameters) array(decay float64) *ir.Array {
+	// The order of the engine's operators for updates: rate, step, factor of the gradient, decay. The optimizer divides
+	// by the loss scale, so that no pass over the gradients undoes it.
 	return ir.ArrayOf([]float32{float32(h.rate), float32(h.step), float32(1 / h.lossScale), float32(decay)}, 4)
 }
 
@@ -96,6 +98,8 @@ func (st *step) arguments(b *dataset.Batch, targets []*ir.Array, h hyperparamete
 	}
 	for i, t := range st.targets {
 		args[t.input.Name] = targets[i]
+		// Scale of the seeds of the backward pass and not of the reported loss. Gradients of float16 activations are thus
+		// large enough not to vanish, and those of micro-batches add up to that of the step's mean.
 		args[t.scale.Name] = ir.ArrayOf([]float32{float32(h.lossScale * h.share(i))})
 		if t.keep != nil {
 			args[t.keep.Name] = b.Attended

@@ -34,9 +34,12 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 	done func(result) error) error {
 	ctx := interruptible
 	if s.graphs.settings.Save != "" {
+		// Steps update weights while the backward pass still runs (op.Op.Writes): one that stopped in between would leave a
+		// mixture that no checkpoint may have.
 		ctx = context.WithoutCancel(interruptible)
 	}
 	if s.layout.microBatches > 1 {
+		// One micro-batch is the whole step: its shares are 1, and nothing has to be counted.
 		if err := s.counts().read(ctx, samples); err != nil {
 			return err
 		}
@@ -49,6 +52,8 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 		if err != nil {
 			return err
 		}
+		// Equal for all micro-batches of a step, since the state changes after the last one: accumulated gradients have one
+		// loss scale.
 		h := next()
 		h.microBatch = i
 		own := s.step.countsOf(b)
@@ -65,10 +70,13 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 			return err
 		}
 		s.progress.lap(&s.progress.Compute)
+		// The loss is a sum over micro-batches, each weighted by its share. Squares are those of the last one, or of the
+		// update after it: a sum of squares of parts is not the square of their sum.
 		r.loss, r.squares, r.lossScale = r.loss+of.loss, of.squares, h.lossScale
 		if i++; i < s.layout.microBatches {
 			continue
 		}
+		// After the last micro-batch only. It clears the accumulated gradients, so that a checkpoint needs none of them.
 		if s.update != nil {
 			if r.squares, err = s.update.runGraphs(ctx, h); err != nil {
 				return err
@@ -79,6 +87,7 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 		if err := errors.Join(done(r), interruptible.Err()); err != nil {
 			return err
 		}
+		// An interruption was returned above, after done: the step is complete and stored.
 		i, r = 0, result{}
 		s.progress.beginStep()
 	}
@@ -126,6 +135,7 @@ func (s *stepRunner) microBatch(ctx context.Context, b *dataset.Batch, samples [
 
 // clearOptimizer clears the optimizer states and accumulated gradients.
 func (s *stepRunner) clearOptimizer() error {
+	// All states are zero before the first step, those of 8-bit Adam too; trials run before it and leave nothing else.
 	reset := func(p *parameter) error {
 		for _, a := range p.states {
 			clear(a.Data)

@@ -19,6 +19,7 @@ func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 		return err
 	}
 	plain := *p
+	// Segments of its own: those that were chosen for another storage are of other sizes.
 	plain.storage, plain.segments, plain.recomputeCheap = "float32", nil, false
 	if err := pl.chooseSegments(ctx, &plain); err != nil {
 		return err
@@ -43,6 +44,7 @@ func (pl *planner) chooseStorage(ctx context.Context, p *layout) error {
 		for _, name := range group {
 			q.exact[name] = true
 		}
+		// Equal is enough: exact values cost nothing then.
 		if st, err := pl.planBelow(ctx, &q, converted, group, smallest); err != nil {
 			return err
 		} else if st != nil {

@@ -111,6 +111,7 @@ func (pl *planner) trades(ctx context.Context, c *candidate) ([]pass.Trade, erro
 		if !s.used || q.microBatches != c.layout.microBatches && pl.loader.fixedBatch > 0 {
 			continue
 		}
+		// A complete plan each: savings overlap, so that their effects do not add up to the whole.
 		without, err := pl.plan(ctx, &q)
 		if err != nil {
 			return nil, err

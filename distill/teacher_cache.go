@@ -23,6 +23,8 @@ func (c *teacherCache) has(samples []int) bool {
 // write stores the targets of samples. It stores nothing if the first axis of one is not the batch axis.
 func (c *teacherCache) write(targets []*ir.Array, samples []int) error {
 	for _, a := range targets {
+		// Values without a batch axis, such as flattened tokens, do not divide into samples: the teacher runs for each
+		// batch.
 		if a != nil && (len(a.Shape) == 0 || a.Shape[0] != int64(len(samples)) || a.DType != ir.Float) {
 			return nil
 		}
@@ -38,6 +40,7 @@ func (c *teacherCache) write(targets []*ir.Array, samples []int) error {
 		}
 		size := int64(len(a.Data) / len(samples))
 		for i, s := range samples {
+			// At a place by the number of the sample: files are sparse until all of them are known, and need no index.
 			if _, err := c.files[k].WriteAt(a.Data[int64(i)*size:][:size], int64(s)*size); err != nil {
 				return err
 			}

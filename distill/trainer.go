@@ -53,6 +53,7 @@ func newTrainer(m *ir.Model, e *ir.Eval, workers int, s *settings) *trainer {
 
 // close releases sessions, data and temporary files.
 func (t *trainer) close() error {
+	// Before the temporary folder, in which the cache of the teachers has open files.
 	errs := []error{t.step.close(), t.update.close(), t.evaluator.close(), t.teachers.close(), t.measure.close(),
 		t.loader.close()}
 	if t.temporary != nil {
@@ -67,7 +68,9 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 	if t.temporary, err = atomicfile.NewFolder(""); err != nil {
 		return err
 	}
+	// Before describe, which opens the cache of the teachers in this folder.
 	t.folder = t.temporary.Path
+	// Before anything large is read: the Go runtime would let garbage of the loading grow beyond the budget.
 	t.limit.set(t.limit.budget, 0)
 	tape, err := t.describe(ctx, teachers)
 	if err != nil {
@@ -79,6 +82,7 @@ func (t *trainer) prepare(ctx context.Context, teachers []*ir.Model) (err error)
 	if err := t.params.read(ctx, t.eval); err != nil {
 		return err
 	}
+	// After reading, which counts zeros. With --reinit those that are not known to be pruned get random values.
 	if names := t.params.unknownZeros(); len(names) > 0 && t.settings.Reinit == nil {
 		t.settings.choose("keep-zeros", false,
 			fmt.Sprintf("many elements of %s are 0, and nothing reports that they were pruned: they are trained",
@@ -116,6 +120,8 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if err := t.loader.open(ctx); err != nil {
 		return nil, err
 	}
+	// After the data, whose batch sets the shapes, and before the terms: features are terms of the loss, and their
+	// projections are parameters.
 	fs, err := t.loader.features(ctx, teachers)
 	if err != nil {
 		return nil, err
@@ -129,6 +135,7 @@ func (t *trainer) describe(ctx context.Context, teachers []*ir.Model) (*grad.Tap
 	if labelled {
 		heads, _ = t.loader.heads() // an error matters to the terms only
 	}
+	// After the terms, which name the values that the graph of each teacher has to compute.
 	if t.teachers, err = newTeachers(ctx, teachers, terms, fs, t.loader); err != nil {
 		return nil, fmt.Errorf("teacher: %w", err)
 	}
@@ -161,6 +168,8 @@ func (t *trainer) planner() *planner {
 
 // openGraphs chooses a layout, opens its graphs, and creates the arrays that it needs.
 func (t *trainer) openGraphs(ctx context.Context) error {
+	// Measured while weights and teachers are in memory, but neither the sessions of the training nor optimizer states:
+	// what remains without the former is the program.
 	pl, program := t.planner(), int64(0)
 	if t.limit.budget > 0 || t.limit.exclusive {
 		program = t.limit.measureProgram()
@@ -179,6 +188,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 		return err
 	}
 	if t.limit.budget > 0 {
+		// After the choice, which is for one worker thread: the layout must not depend on the number of threads.
 		if err := t.limit.reduceWorkers(ctx, c); err != nil {
 			return err
 		}
@@ -187,11 +197,13 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 	if t.plannedMemory, err = pl.summary(ctx, c); err != nil {
 		return err
 	}
+	// Planning and opening are separate: sessions, optimizer states and their files exist for the chosen layout only.
 	t.candidate = *c
 	t.params.allocate(t.layout)
 	if err := t.open(ctx, t.session(), *t.settings.Seed); err != nil {
 		return err
 	}
+	// Before the first run, so that no graph replaces the arena of an earlier one by a larger one.
 	if err := t.limit.reserveArena(c, program); err != nil {
 		return err
 	}
@@ -204,6 +216,7 @@ func (t *trainer) openGraphs(ctx context.Context) error {
 func (t *trainer) connect() {
 	t.progress.recorder, t.progress.Method, t.progress.Workers = t.settings.Recorder, t.settings.method, t.workers
 	feed := &microBatches{loader: t.loader, augmenter: t.augmenter, layout: t.layout}
+	// A trial without data has random labels, which must be classes of every output that a loss compares with them.
 	if t.loader.set == nil {
 		feed.classes = commonClasses(t.graphs.terms, t.step.tape)
 	}
