@@ -173,6 +173,8 @@ func (d *deformedImage[T]) fill(dst []T, k0, k1, n0, n1 int) {
 		for n := n0; n < n1; n++ {
 			group, weight := -1, T(0)
 			for c := c0; c < c1; c++ {
+				// Groups of offsets and of the convolution are independent: the channels of one product may have several of the
+				// former.
 				if own := (d.first + c) / d.perGroup; own != group {
 					group = own
 					weight = d.locate(&s, group*taken+t, t, n)

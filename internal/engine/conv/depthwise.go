@@ -162,6 +162,7 @@ func (d *Depthwise) fill(band []float32, x Images[float32], o int) {
 	long, first := step*d.width, o*d.stride[0]-d.begin[0]
 	from := min(max(-first, 0), lines) // rows from to end-1 are in the input
 	end := max(min(lines, d.in[0]-first), from)
+	// Padding is written for each band, as the memory had another one before.
 	clear(band[:from*long])
 	clear(band[end*long:])
 	if from == end {
@@ -209,6 +210,7 @@ func (d *Depthwise) sum(y, spare, band, w []float32, first float32, add bool) {
 		kernel.WeightRows(y, wide, band, line, rows, wide, d.at, w, first)
 		return
 	}
+	// The kernel computes at least a vector of each row, which would write over the next row of a narrow output.
 	kernel.WeightRows(spare, d.length, band, line, rows, d.length, d.at, w, first)
 	for r := range rows {
 		row, sum := part(y, r, wide), part(spare, r, d.length)[:wide]

@@ -27,6 +27,7 @@ func depthwiseGradientOf(g *Geometry) *depthwiseGradient {
 	}
 	c := &depthwiseGradient{Geometry: d.Geometry, down: (d.span(0) - 1) / d.stride[0],
 		across: (d.span(1) - 1) / d.stride[1]}
+	// An offset of up to across elements from the last column stays in its row of the plane.
 	c.width = c.out[1] + c.across
 	return c
 }
@@ -62,6 +63,7 @@ func (c *depthwiseGradient) run(p *op.Pool, work []byte, dw []float32, x, dy Ima
 	h := Halves{x.isHalf(), dy.isHalf()}
 	in, out := c.planes(h)
 	size := int(c.work(1, h))
+	// A channel is summed by one worker over all images: the order of the sums does not depend on the number of workers.
 	p.Slots(c.Groups*c.OutC, func(m, slot int) {
 		all := kernel.Words[float32](work[slot*size:][:size])
 		take := func(n int) []float32 {

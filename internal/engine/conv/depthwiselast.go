@@ -51,6 +51,7 @@ func (d *Depthwise) lastSlot() int64 { return aligned(4 * int64(d.Groups*d.kerne
 func (d *Depthwise) runLast(p *op.Pool, work []byte, j job) {
 	channels, rows, size := d.Groups, d.Batch*d.out[0], int(d.lastSlot())
 	first := j.bias
+	// The kernel begins sums from the bias; without one from zeros after the memory of all workers.
 	if first == nil {
 		rest := scratch[float32](work[p.Workers()*size:])
 		first = rest.take(channels)
@@ -77,6 +78,7 @@ func (d *Depthwise) runLast(p *op.Pool, work []byte, j job) {
 	tasks, ready := min(max(rows*products/leastWindowWork, 1), rows), make([]bool, p.Workers())
 	p.Slots(tasks, func(i, slot int) {
 		c := some(slot, 0, channels)
+		// Once for a worker, not for a task: a worker computes several ranges of rows with the same weights.
 		if !ready[slot] {
 			c.transpose()
 			ready[slot] = true

@@ -57,6 +57,7 @@ func InputGradient[T float](g *Geometry, p *op.Pool, work []byte, dx, dy Images[
 		return
 	}
 	if dy.len() == 0 || len(w) == 0 {
+		// No position contributes; the memory of an output has old values.
 		clear(dx.Values)
 		clear(dx.Halves)
 		return

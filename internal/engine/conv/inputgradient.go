@@ -120,6 +120,7 @@ const adjointAtOnce = 1 << 18 // elements of the input
 func adjointOf(g *Geometry) *adjoint {
 	a := &adjoint{g, g.phases(), g.Batch}
 	if !a.whole() {
+		// The phases of all images at once would be another copy of the gradient.
 		a.images = min(max(adjointAtOnce/max(g.Groups*g.InC*g.InArea(), 1), 1), g.Batch)
 	}
 	return a

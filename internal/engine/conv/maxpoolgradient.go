@@ -21,6 +21,7 @@ func ArgmaxChannel[T float, P Argmax](v Windows) func(y []T, places []P, x []T) 
 		f.taps[o] = w.candidates(rows[o])
 	}
 	return func(y []T, places []P, x []T) {
+		// One pass for float32 without NaN and -Inf; of others the fast pool finds the maxima, and then their taps.
 		if places == nil {
 			maxChannel[T](w)(y, x)
 		} else if !maxArgmax(&f, places, y, x) {

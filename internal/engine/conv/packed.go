@@ -176,6 +176,7 @@ func (g *Geometry) isSmall() bool { return g.OutArea() <= maxPackedArea }
 
 // packedWork is the size of the scratch memory for packed weights.
 func (g *Geometry) packedWork(workers int, h Halves) int64 {
+	// For all cases of algorithm, which chooses by the layout and the types of a run.
 	size := g.TableSize() + int64(workers)*packedOf(g, workers).slot(h.Y)
 	if !g.isSmall() {
 		size = max(size, aligned(4*int64(g.OutC*g.Depth()))+g.computedWork(workers, h))
@@ -245,6 +246,7 @@ func (t *packedTile) run(buf scratch[float32]) {
 	if t.lastY {
 		sums, stride = t.y.Values[t.from*t.OutC+t.first:t.to*t.OutC], t.OutC
 	}
+	// With channels last the sums are the output itself, which has the residual already.
 	if t.add && !t.lastY {
 		t.eachOutput(sums, func(at int, sums []float32) {
 			kernel.TransposeInto(sums, channels, t.y.Values[at:], area, channels, len(sums)/channels)
@@ -255,6 +257,8 @@ func (t *packedTile) run(buf scratch[float32]) {
 	if t.bias != nil {
 		finish.Bias = t.bias[t.first:t.last]
 	}
+	// Blocks of 256, each one chain of fused multiply-adds, added in order: as in all other products, so that results do
+	// not depend on the form of the weights.
 	for k := 0; k < t.Depth(); k += t.depth {
 		t.multiply(sums, stride, left, block, further, k, min(k+t.depth, t.Depth()), finish)
 	}

@@ -289,6 +289,7 @@ func (r *resizePlan) keepAspect(x *ir.Array, axes []int, policy string) error {
 		}
 	}
 	for _, axis := range axes {
+		// Round half up, as the specification's round_int.
 		length := math.Floor(scale*float64(x.Shape[axis]) + 0.5)
 		if !(length <= most) {
 			return fmt.Errorf("axis %d would have size %v, more than %d", axis, length, most)

@@ -106,6 +106,7 @@ func packSparse(n *op.Node, w *ir.Array, source spmm.Source, values kernel.Spars
 	weights, depth := make(sparseWeights, groupsOf(n)), int(op.Product(w.Shape[1:]))
 	rows := int(w.Shape[0]) / len(weights)
 	for g := range weights {
+		// Scales belong to output channels, which are divided by group like the rows.
 		own := values
 		if own.Scales != nil {
 			own.Scales = part(values.Scales, g, rows)
@@ -158,6 +159,8 @@ func (weights sparseWeights) convolve(g *Geometry, p *op.Pool, work []byte, j jo
 // pixels is convolve for 1×1 kernels, one group, and an image with channels last: products of pixels, of all images at
 // once if both have.
 func (weights sparseWeights) pixels(g *Geometry, p *op.Pool, work []byte, j job) {
+	// Images with channels last follow each other as rows of one matrix, with channels first each is a matrix of its
+	// own.
 	shape, products := g.Product(), make([]gemm.FloatProduct, g.Batch)
 	if j.lastX && j.lastY {
 		shape.N, products = g.Batch*shape.N, products[:1]
@@ -183,6 +186,7 @@ func (weights sparseWeights) pixels(g *Geometry, p *op.Pool, work []byte, j job)
 		products[i] = q
 	}
 	if j.lastY {
+		// Pixels are the rows of the output: the weight is the right operand.
 		shape.M, shape.N = shape.N, shape.M
 		spmm.Right(p, weights[0], shape, work, products...)
 	} else {

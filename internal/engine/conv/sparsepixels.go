@@ -34,6 +34,7 @@ func (s *SparsePixels) Work(workers int) (most int64) {
 // Run passes the sums of all images to finish, in rows of the channels of consecutive pixels. Workers call it
 // concurrently.
 func (s *SparsePixels) Run(p *op.Pool, work, x []byte, finish func(sums []float32, pixel int)) {
+	// One band after the other, each by all workers: floats of one band are all that exist of the image.
 	for image := range s.Batch {
 		for _, b := range s.bands() {
 			buf := scratch[float32](work)

@@ -177,6 +177,7 @@ func (w *sparseWindows) multiply(p *op.Pool, j job, weights sparseWeights, first
 		most = max(most, len(of))
 	}
 	p.Slots(n*blocks*most, func(i, slot int) {
+		// Parts of a block follow each other, so that the next one finds the rows of the copy in the cache.
 		u := w.at(first + i/most/blocks)
 		if of := parts[u.group]; i%most < len(of) {
 			block := i / most % blocks * cols
@@ -219,6 +220,7 @@ func (u sparseUnit) copy(to []float32, x Images[float32], c int, buffer []float3
 				continue
 			}
 			for r := range high {
+				// Float16 is converted by whole rows of the input, before the stride leaves out elements.
 				row := read(x, input+r*u.stride[0]*u.in[1], u.in[1], buffer)
 				stridedCopyFloat(plane[at+r*u.wide:][:wide], row[columns.from:], u.stride[1])
 			}

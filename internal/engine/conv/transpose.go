@@ -70,6 +70,7 @@ func transposedWindow(n *op.Node, x, kernel []int64) (*window, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The window is that of the convolution that is transposed, whose output is X.
 	w.in, w.out = w.out, w.in
 	for i := range w.in {
 		if err := w.unfold(i, extra[i], want[i], n.Text("auto_pad", notSet)); err != nil {
@@ -154,6 +155,7 @@ func transposedWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	s := g.unfolding(g.chunk())
+	// The last chunk is smaller, but its shape may be packed in another way that needs more.
 	size := aligned(in[0].DType.Bits() / 8 * int64(s.M) * int64(s.N))
 	last := g.unfolding(g.InC % g.chunk())
 	return size + max(gemm.FloatWork(s, 1, workers, false), gemm.FloatWork(last, 1, workers, false))

@@ -30,6 +30,7 @@ func weightGradientOf(g *Geometry) *weightGradient {
 		g = &Geometry{g.asImage(), g.Batch, g.Groups, g.InC, g.OutC}
 	}
 	c := &weightGradient{Geometry: g, width: (g.out[1]-1)*g.stride[1] + g.span(1)}
+	// By the geometry alone and not by the number of workers: the size of a chunk is the order of the sums.
 	c.images = min(max(chunkPositions/max(g.OutArea(), 1), 1), g.Batch)
 	c.rows = g.out[0]
 	if parts := g.OutArea() / chunkPositions; parts > 1 {
@@ -152,6 +153,7 @@ func (k *chunk) copyIn() {
 			k.line(i/(k.images*k.lines), i/k.lines%k.images, i%k.lines)
 		}
 	})
+	// Rows of one image's gradient are positions already; those of several images have to be made adjacent.
 	if k.weightGradient.images == 1 {
 		return
 	}

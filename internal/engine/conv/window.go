@@ -202,6 +202,7 @@ func (w *window) counted(i, o int, padding bool) int {
 		lo, hi := w.inside(i, o)
 		return hi - lo
 	}
+	// With ceil_mode a last window may exceed the padding: what is beyond it does not count.
 	space := w.in[i] + w.end[i] - (o*w.stride[i] - w.begin[i])
 	return min(max(ceilDiv(space, w.dilation[i]), 0), w.kernel[i])
 }
@@ -261,6 +262,7 @@ func (w *window) multiply(to []coveredRow, i, o int) []coveredRow {
 		return to
 	}
 	first := o*w.stride[i] - w.begin[i] + lo*w.dilation[i]
+	// Backwards, since the list grows in place: entry j becomes entries j·m to j·m+m-1.
 	for j := n - 1; j >= 0; j-- {
 		before := to[j]
 		for k := m - 1; k >= 0; k-- {

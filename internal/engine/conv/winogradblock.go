@@ -112,6 +112,7 @@ func (b *winogradBlock) compute(j job, first, last int) {
 	for number := range kernel.WinogradTile {
 		b.multiply(number, first, wholePanels(last-first))
 	}
+	// Whole vectors of channels: those after the last one start at 0 and are not stored.
 	clear(b.first)
 	if j.bias != nil {
 		copy(b.first, j.bias[b.group*b.OutC+first:][:last-first])
@@ -172,6 +173,7 @@ func (b *winogradBlock) store(j job, image, first, last int) {
 	}
 	// The addend, and float16, have channels first.
 	later := j.add || j.y.isHalf() // in rows of a channel
+	// All pixels in one call, before they are transposed. Sums that a residual is added to are activated after that.
 	if j.activate != nil && !later {
 		j.activate(pixels)
 	}

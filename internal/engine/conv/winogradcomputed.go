@@ -11,6 +11,7 @@ const minTransformArea = 2048
 
 // transformsComputed reports whether weights that were computed in this run are transformed.
 func (g *Geometry) transformsComputed() bool {
+	// All images share the transformed weights, so that the batch counts.
 	if len(g.in) != 2 || g.Batch*g.OutArea() < minTransformArea {
 		return false
 	}
