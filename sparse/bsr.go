@@ -86,6 +86,7 @@ func (l bsr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	at := b.cast(b.part(parts[1]), ir.Int64) // ScatterND takes no other
 	v := b.op("ScatterND", []*ir.Value{empty, at, b.part(parts[0])})
 	v = b.reshape(v, down, across, r, c)
+	// [down, across, rows, columns] to [down, rows, across, columns]: rows of blocks become rows of the matrix.
 	v = b.op("Transpose", []*ir.Value{v}, ir.IntsAttr("perm", 0, 2, 1, 3))
 	if !l.whole() {
 		v = b.reshape(v, down*r, across*c)
@@ -123,6 +124,8 @@ func (l bsr) eachBlock(ctx context.Context, in io.ReaderAt, do func(index int64,
 				for r := range l.block.Rows {
 					copy(block[r*wide:][:wide], buf[r*row+k*wide:])
 				}
+				// Empty after the exchange: blocks of the element that is not stored alone are left out, whatever element that
+				// is.
 				if bytes.Equal(block, empty) {
 					continue
 				}
@@ -156,6 +159,7 @@ func (l bsr) readStripe(in io.ReaderAt, buf []byte, y, x int64) error {
 
 func (l bsr) encode(ctx context.Context, in io.ReaderAt, out []io.Writer) error {
 	dt := l.parts()[1].DType
+	// Buffered, since blocks are small: each is a write of its own, to two outputs at once.
 	payload, indices := bufio.NewWriterSize(out[0], int(min(ir.CopyBuffer, l.parts()[0].Bytes()))), bufio.NewWriter(out[1])
 	err := l.eachBlock(ctx, in, func(index int64, block []byte) error {
 		// eachBlock has exchanged the element that is not stored with zero; zeros outside of the matrix become that
@@ -187,6 +191,7 @@ func (l bsr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 			return err
 		}
 	}
+	// Indices after the last row of blocks stay pending, and missing ones leave blocks without a place.
 	if d.pending || d.count < l.blocks {
 		return errors.New("a block is outside of the matrix")
 	}
@@ -214,6 +219,8 @@ func (d *blockDecoder) rowOfBlocks(y int64, out io.Writer) error {
 	for r := range min(d.block.Rows, d.rows-y*d.block.Rows) {
 		for x := int64(0); x < d.cols; x += d.stripe() {
 			row := min(d.stripe(), d.width()-x) * d.size()
+			// Of one stripe buf has all rows of the blocks. Of several it has the last one only: they are loaded again for
+			// each row, since the output is written in order.
 			if !oneStripe || r == 0 {
 				if err := d.writeStripe(y, x, row); err != nil {
 					return err
@@ -266,6 +273,7 @@ func (d *blockDecoder) writeStripe(y, x, row int64) error {
 		if k < 0 || k*wide >= row {
 			continue
 		}
+		// Payloads are in the order of the indices: that of this row's first block follows from the blocks before.
 		nth := d.count - int64(len(d.at)) + int64(i)
 		if err := ir.ReadFull(d.in[0], block, nth*int64(len(block))); err != nil {
 			return err
@@ -293,6 +301,7 @@ func findBSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor)
 	if min(b.Rows, b.Cols) < 1 || max(b.Rows, b.Cols) > pass.MaxBlock || len(grid) != 4 {
 		return nil, nil
 	}
+	// Rows of the padded matrix. The end of the Slice, if there is one, is that without padding.
 	t := tensor{Spec: ir.Spec{DType: payload.DType, Shape: shape}, rows: grid[0] * grid[2]}
 	if len(ends) == 2 {
 		t.rows = ends[0]

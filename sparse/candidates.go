@@ -12,6 +12,7 @@ import (
 // candidates are the constants that a form may be laid out for, in file order: also
 // the quantized weights of an earlier step. The others get their rows.
 func candidates(ctx context.Context, s *pass.Step) []*ir.Value {
+	// Values and positions of forms that are there already must not get a form of their own.
 	own := partsOf(newFinder(s).forms(ctx))
 	var vs []*ir.Value
 	for g := range s.Model.Graphs() {
@@ -89,6 +90,7 @@ func measureAll(ctx context.Context, s *pass.Step, vs []*ir.Value, first map[*ir
 	ms := map[*ir.Value]statistics{}
 	var mu sync.Mutex
 	err := pass.Parallel(ctx, s.Env.Workers, len(vs), func(ctx context.Context, i int) error {
+		// Of equal weights the first is measured, as all have its form.
 		if first[vs[i]] != vs[i] {
 			return nil
 		}

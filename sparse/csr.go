@@ -59,6 +59,7 @@ func (l csr) parts() []part {
 func (l csr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	one, zero := bytesOf(ir.Int32, []int64{1}), bytesOf(ir.Int32, []int64{0})
 	marks := b.op("ScatterElements", []*ir.Value{
+		// One element more than values: rows that end after the last value add their ones there.
 		b.constantTensor(ir.Int32, zero, l.nnz+1), b.part(parts[2]), b.constantTensor(ir.Int32, one, l.rows),
 	}, ir.StringAttr("reduction", "add"))
 	row := b.head(b.cumSum(marks), l.nnz)
@@ -70,6 +71,7 @@ func (l csr) build(b *builder, parts []*ir.Tensor) *ir.Value {
 func (l csr) encode(ctx context.Context, in io.ReaderAt, out []io.Writer) error {
 	row, values := int64(0), int64(0)
 	return l.split(ctx, in, out, false, func(bufs [][]byte, mask []byte, first, count int64) {
+		// Rows without values end as well, at the same value as the one before.
 		endRows := func(upTo int64) {
 			for ; row < upTo; row++ {
 				bufs[1] = appendNumber(bufs[1], ir.Int32, values)
@@ -90,6 +92,7 @@ func (l csr) decode(ctx context.Context, in []io.ReaderAt, out io.Writer) error 
 	columns, ends := newNumbers(in[1], ps[1].Spec), newNumbers(in[2], ps[2].Spec)
 	row, end, values := int64(-1), int64(0), int64(0)
 	return l.join(ctx, in[0], out, false, markPositions(l.Elems(), func() (int64, bool, error) {
+		// More than one step for rows without values.
 		for values >= end {
 			next, ok, err := ends.next()
 			if err != nil || !ok {
@@ -115,6 +118,8 @@ func findCSR(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tensor)
 		return nil, nil
 	}
 	payload := f.constant(s.values)
+	// The path of build backwards, from the last node. What is missing on the way is nil, and so is what follows from
+	// it.
 	columns := f.constant(input(input(s.positions, "Add", 1), "Cast", 0))
 	marks := input(input(input(input(s.positions, "Add", 0), "Mul", 0), "Slice", 0), "CumSum", 0)
 	ends := f.constant(input(marks, "ScatterElements", 1))

@@ -57,6 +57,8 @@ func newDelta(m statistics, version int64) (layout, string) {
 		default:
 			d.dtype = ir.Uint8
 		}
+		// By the bytes of values and codes alone: graphs of the widths differ by a few nodes. Of equal ones the narrower
+		// width.
 		if best.width == 0 || bytesIn(d) < bytesIn(best) {
 			best = d
 		}
@@ -104,10 +106,12 @@ func (l delta) build(b *builder, parts []*ir.Tensor) *ir.Value {
 	}
 	values := payload
 	if l.escapes {
+		// Cast to bool and back makes 1 of each code but an escape.
 		values = b.pick(payload, b.cast(b.cast(gaps, ir.Bool), ir.Int32))
 		escape := b.op("Equal", []*ir.Value{gaps, b.int32(0)})
 		gaps = b.op("Where", []*ir.Value{escape, b.int32(l.advance()), gaps})
 	}
+	// Positions begin at -1, so that the gap to a value at position 0 is 1 and not the code of an escape.
 	positions := b.op("Sub", []*ir.Value{b.cumSum(gaps), b.int32(1)})
 	return b.scatter(l.tensor, positions, values)
 }
@@ -224,6 +228,7 @@ func findDelta(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tenso
 	l := delta{tensor: s.tensor}
 	payload, gaps := s.values, input(input(s.positions, "Sub", 0), "CumSum", 0)
 	if picked := input(s.values, "Gather", 0); picked != nil {
+		// Gather is there for escapes only.
 		l.escapes, payload, gaps = true, picked, input(gaps, "Where", 2)
 	}
 	codes := input(gaps, "Cast", 0)
@@ -237,10 +242,12 @@ func findDelta(ctx context.Context, f *finder, v *ir.Value) (layout, []*ir.Tenso
 	}
 	l.DType, l.dtype, l.nnz, l.codes = p.DType, q.DType, p.Elems(), q.Elems()
 	if l.escapes {
+		// The element that escapes gather is no value.
 		l.nnz--
 	}
 	switch {
 	case l.width == 4:
+		// Of an odd number of codes the last byte has a half that a Slice removes.
 		l.codes = f.sliceLength(gaps, 2*l.codes)
 	case slices.Contains([]ir.DType{ir.Uint4, ir.Uint8, ir.Uint16}, l.dtype):
 		l.width = l.dtype.Bits()

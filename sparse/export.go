@@ -73,6 +73,7 @@ func fileName(tensor string, taken map[string]bool) string {
 
 // export writes one file.
 func export(ctx context.Context, e *ir.Eval, r pass.Row, set *atomicfile.Set, path string) error {
+	// From the dense weight and not from the form: SciPy's arrays are others, and one encoder writes them.
 	in, err := e.Open(ctx, r.Before)
 	if err != nil {
 		return err
@@ -210,6 +211,8 @@ func (x *matrixFile) elements(ctx context.Context, in io.ReaderAt, i int, w io.W
 		return err
 	}
 	out := make([]io.Writer, len(x.arrays))
+	// The encoder writes all arrays at once, a zip entry after the other: each array is another pass, so that none is in
+	// memory.
 	for k := range out {
 		out[k] = io.Discard
 	}

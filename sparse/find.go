@@ -78,6 +78,7 @@ func (f *finder) isSame(ctx context.Context, v, w *ir.Value) bool {
 		return v != nil && v.Const != nil && w.Const != nil && f.sameConst(ctx, v, w.Const)
 	}
 	n, m := v.Producer(), w.Producer()
+	// Other inputs that a node of a later opset may have must be absent, or the two may differ by them.
 	if n == nil || !ir.DefaultDomain(n.Op.Domain) || n.Op.Type != m.Op.Type || len(n.Inputs()) != len(m.Inputs()) {
 		return false
 	}
@@ -94,6 +95,8 @@ func (f *finder) isSame(ctx context.Context, v, w *ir.Value) bool {
 
 // sameConst compares helper constants; parts are the same tensors.
 func (f *finder) sameConst(ctx context.Context, v *ir.Value, want *ir.Tensor) bool {
+	// Parts are compared by identity: the form was built with the tensors that find returned, so that no payload is
+	// read.
 	if v.Const == want {
 		return f.constant(v) != nil
 	}
@@ -105,6 +108,7 @@ func (f *finder) samePayload(ctx context.Context, t, want *ir.Tensor) bool {
 	if !ok || t.DType != want.DType || !slices.Equal(t.Shape, want.Shape) {
 		return false
 	}
+	// After the type and the shape, which are those of helper constants: small.
 	got, err := f.step.Eval.ReadAll(ctx, t)
 	return err == nil && bytes.Equal(got, b)
 }

@@ -23,6 +23,7 @@ func measure(ctx context.Context, e *ir.Eval, t *ir.Tensor, rows int64, block Bl
 	if err != nil {
 		return m, err
 	}
+	// Quantized weights with a zero point of 128 have no zeros. All other types leave out zero.
 	if t.DType.Bits() == 8 {
 		if m.fill, err = mostFrequent(ctx, r, t.Bytes()); err != nil {
 			return m, err

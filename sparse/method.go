@@ -42,12 +42,14 @@ func (s *sparsifier) sparsify(ctx context.Context, step *pass.Step) error {
 			}
 		}
 	}
+	// Before anything is rewritten: raising the opset rewrites nodes, and forms of the new opset may be smaller.
 	if to := requiredOpset(choices); to > 0 {
 		if err := raise(ctx, step, to); err != nil {
 			return err
 		}
 		return s.sparsify(ctx, step) // constants may have been replaced
 	}
+	// After all choices, which measure constants that rewriting removes.
 	newRewriter(step).rewriteAll(vs, first, choices)
 	return nil
 }
@@ -108,6 +110,7 @@ func (d *decider) decide(ctx context.Context, v *ir.Value, m statistics) (choice
 		}
 		s := size{l.label(), cost(l, v)}
 		sizes = append(sizes, s)
+		// Strictly: of equal sizes the form that is listed first, and dense before all.
 		if s.bytes < smallest {
 			ch.layout, smallest = l, s.bytes
 		}
@@ -140,6 +143,7 @@ func (d *decider) unreachable(ctx context.Context, l layout, version int64) (str
 	}
 	reason, known := d.refused[to]
 	if !known {
+		// Once for each opset and not for each weight: it goes through the whole model.
 		err := opset.CanRaise(ctx, d.step.Eval, d.step.Model, to)
 		var no *opset.Unsupported
 		if err != nil && !errors.As(err, &no) {

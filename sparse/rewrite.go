@@ -30,6 +30,7 @@ func (r *rewriter) rewriteAll(vs []*ir.Value, first map[*ir.Value]*ir.Value, cho
 			r.step.Ledger.Skip(v, pass.Consumers(v), pass.Reason{Code: pass.NoSparseForm, Detail: ch.sizes})
 			continue
 		}
+		// The first of equal weights comes before the others, so that its form is there when they replace theirs.
 		if first[v] == v {
 			r.replacements[v] = r.form(v, ch)
 		}
@@ -48,6 +49,7 @@ func (r *rewriter) form(v *ir.Value, ch choice) replacement {
 	dense := ch.build(b, parts)
 	row := pass.Row{Form: ch.form(), Notes: pass.Notes(pass.Reason{Code: pass.SparseForm, Detail: ch.sizes}),
 		Restore: restore(ch.layout, v.Name)}
+	// Zero: every form restores the weight bit by bit, but for the sign of zeros.
 	row.Bound = pass.ExactBound(v.Const, row.Restore)
 	for i, p := range ch.parts() {
 		row.After = append(row.After, pass.Part{Role: p.role, Value: b.values[parts[i]], Tensor: parts[i]})
@@ -71,11 +73,13 @@ func (r *rewriter) replace(v, first *ir.Value) {
 		row.SharedWith = first.Name
 	}
 	if v.IsInput() {
+		// A caller could override a weight that is an input, too; a computed value it cannot.
 		v.Graph().RemoveInput(v)
 		row.Notes = append(row.Notes, pass.Reason{Code: pass.WasInput})
 	}
 	v.ReplaceUses(m.dense)
 	v.Drop()
+	// After v has lost its name: the graph never has two values of one name.
 	if v == first {
 		m.dense.Name, m.dense.Type = v.Name, typeOf(before.Spec)
 	}

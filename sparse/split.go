@@ -97,6 +97,7 @@ func (t tensor) split(ctx context.Context, in io.ReaderAt, out []io.Writer, lead
 	var values []byte
 	bufs := make([][]byte, len(out)-1)
 	return t.eachBlock(ctx, in, func(data, mask []byte, first int64) error {
+		// Values are those that are not zero after the exchange; the second exchange gives them their own bits.
 		values = kernel.Compress(values[:0], data, int(t.size()))
 		xor(values, t.fill)
 		if _, err := out[0].Write(values); err != nil {
@@ -144,6 +145,7 @@ func (t tensor) join(ctx context.Context, values io.ReaderAt, out io.Writer, lea
 			return err
 		}
 		used += k
+		// Expand fills with zeros: between both exchanges zero is the element that is not stored.
 		xor(vals[:k*size], t.fill)
 		kernel.Expand(buf[:count*size], mask, vals[:k*size], int(size))
 		xor(buf[:count*size], t.fill)
@@ -151,6 +153,7 @@ func (t tensor) join(ctx context.Context, values io.ReaderAt, out io.Writer, lea
 			return err
 		}
 	}
+	// Both directions are checked, as parts of files of others need not fit each other.
 	if used < t.nnz {
 		return errors.New("there are more values than positions")
 	}

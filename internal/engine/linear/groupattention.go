@@ -62,6 +62,7 @@ func groupOf(n *op.Node, in []*ir.Array) (*groupAttention, error) {
 	if err := p.supported(n, in); err != nil {
 		return nil, err
 	}
+	// Heads before tokens, as the shapes of caches have their number and size, and both before the mask.
 	if err := p.operands(n, in); err != nil {
 		return nil, err
 	}
@@ -154,6 +155,7 @@ func (p *groupAttention) operands(n *op.Node, in []*ir.Array) error {
 	p.batch, p.Queries, p.Causal = int(q.Shape[0]), int(q.Shape[1]), !p.bidirectional
 	all := heads
 	if k == nil && v == nil {
+		// Packed: each token has the query heads, then the key heads and the value heads.
 		all += 2 * kv
 	}
 	if q.Shape[2]%all != 0 {
@@ -198,6 +200,7 @@ func (p *groupAttention) tokens(in []*ir.Array) error {
 			return fmt.Errorf("inputs past_key %s and past_value %s, want %s", key, value, want)
 		}
 	}
+	// Its value and not its type: the length of the caches is a number of the graph.
 	n, err := op.Ints(total)
 	if err != nil {
 		return err
@@ -261,6 +264,7 @@ type groupMemory struct {
 
 func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory) {
 	m.q = load[float32](s, in[groupQ])
+	// Packed inputs: offsets of p.keys and p.values are in the tensor of the queries.
 	m.k, m.v = m.q, m.q
 	if k := op.Opt(in, groupK); k != nil {
 		m.k, m.v = load[float32](s, k), load[float32](s, in[groupV])
@@ -268,6 +272,7 @@ func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory)
 	if p.rotates {
 		m.cos, m.sin = load[float32](s, in[groupCos]), load[float32](s, in[groupSin])
 		tokens := int64(p.batch) * int64(p.Queries)
+		// Not in place: inputs are not written.
 		m.turnedQ, m.turnedK = take[float32](s, tokens*int64(p.heads*p.Size)),
 			take[float32](s, tokens*int64(p.kvHeads*p.Size))
 	}
@@ -279,6 +284,7 @@ func (p *groupAttention) layOut(s *scratch, in, out []*ir.Array) (m groupMemory)
 		m.sink = load[float32](s, a)
 	}
 	m.y, m.key, m.value = space[float32](s, out[0]), space[float32](s, out[1]), space[float32](s, out[2])
+	// The present caches are what queries attend to, without a copy, unless they slide.
 	m.stagedKey, m.stagedValue = m.key, m.value
 	if p.sliding {
 		n := p.staged.spec(ir.Float).Elems()
@@ -293,6 +299,7 @@ func (p *groupAttention) loadCache(s *scratch, a, scale *ir.Array) []float32 {
 		return load[float32](s, a)
 	}
 	x := take[float32](s, a.Elems())
+	// While memory is counted, inputs have no data.
 	if s.counts {
 		return nil
 	}
@@ -409,6 +416,8 @@ func (p *groupAttention) pastLengths(lengths []int32) ([]int, error) {
 		past, most = p.total, p.total
 	}
 	for b, l := range lengths {
+		// In the first call sequences may be shorter than the longest one: there is no past, and the length is that of its
+		// tokens.
 		if !p.firstCall || p.sliding {
 			// seqlens_k is the number of all tokens minus one.
 			out[b] = int(l) + 1 - p.Queries
@@ -483,6 +492,7 @@ func (p *groupAttention) rotate(c *op.Call, m *groupMemory, before []int) error 
 			return int(given[token])
 		}
 	}
+	// Checked for all tokens before any is rotated, as workers cannot return errors.
 	rows := int(c.In[groupCos].Shape[0])
 	for t := range p.batch * p.Queries {
 		if at := positions(t); at < 0 || at >= rows {
@@ -494,6 +504,7 @@ func (p *groupAttention) rotate(c *op.Call, m *groupMemory, before []int) error 
 		interleaved: c.Bool("rotary_interleaved", false)}
 	r.run(c.Pool, m.turnedQ, m.q, a)
 	m.q, p.q = m.turnedQ, r.to
+	// Keys have fewer heads, and the same angles.
 	r.heads, r.from, r.to = p.kvHeads, p.keys, packed(p.kvHeads, p.Queries, p.Size)
 	r.run(c.Pool, m.turnedK, m.k, a)
 	m.k, p.keys = m.turnedK, r.to

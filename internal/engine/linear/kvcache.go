@@ -29,6 +29,7 @@ func (c kvCache) fill(p *op.Pool, dst, past, fresh []float32, at headLayout, bef
 			for t := range c.new {
 				copy(rows[t*c.size:][:c.size], fresh[at.at(i/c.heads, i%c.heads)+t*at.token:])
 			}
+			// Tokens that a longer sequence of the batch has, or that the caller has reserved.
 			clear(rows[c.new*c.size:])
 		}
 	})

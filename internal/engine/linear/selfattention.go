@@ -197,6 +197,7 @@ func runSelf(c *op.Call) error {
 	p.project(c.Pool, m, packed)
 	x := tensors[float32]{q: m.projected, k: m.projected, v: m.projected, y: m.y, mask: p.mask(p.flags(c.In), false)}
 	if p.joined {
+		// Keys of all batches, then values, in one tensor.
 		n := len(m.present) / 2
 		p.keys.fill(c.Pool, m.present[:n], m.past[:len(m.past)/2], m.projected, p.k, p.keys.all)
 		p.values.fill(c.Pool, m.present[n:], m.past[len(m.past)/2:], m.projected, p.v, p.values.all)

@@ -49,6 +49,7 @@ func dequantizeWork(_ *op.Node, in []*ir.Array, _ int) int64 {
 
 // packDequantize packs values of at most 8 bits, without data while memory is only planned.
 func packDequantize(n *op.Node, in []*ir.Array, forms []op.Packed) op.Packed {
+	// Of an input that is packed itself the values are not at hand.
 	if slices.ContainsFunc(forms, func(p op.Packed) bool { return p != nil }) {
 		return nil
 	}

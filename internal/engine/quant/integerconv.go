@@ -139,6 +139,7 @@ func prepareIntegerConv(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.Prepared
 	if w == nil || n.IsFixed(icWZero) || len(w.Shape) != 4 && len(w.Shape) != 2 || !isByte(w.DType) {
 		return nil, nil
 	}
+	// A copy, as W is replaced by its form as a convolution.
 	in = slices.Clone(in)
 	w = &ir.Array{DType: w.DType, Shape: kernelShape(w.Shape), Data: w.Data}
 	in[icW] = w
@@ -240,6 +241,7 @@ func integerConvWork(n *op.Node, in []*ir.Array, workers int) int64 {
 		return 0
 	}
 	size := epilogueBytes(g.Groups * g.OutC)
+	// Of a depthwise convolution bands are all; others have a product, of dense weights or of sparse ones.
 	if b := conv.PixelBandOf(g); b != nil {
 		size += int64(min(workers, g.Batch*b.Bands())) * aligned(int64(b.Bytes()))
 		return max(size, quadWork(n, g, workers))
@@ -371,6 +373,7 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 	for i := range products {
 		image, group := part(r.x, i/r.Groups, r.InArea()*in), i%r.Groups
 		y := part(r.y, i/r.Groups, r.OutArea()*channels)
+		// Rows are pixels and columns output channels, so that sums of a pixel are written where its channels are adjacent.
 		p := gemm.IntProduct{Packed: w.packed[group], ASigned: r.signed, AZero: zero,
 			BZero: partOf(r.wZero, group, r.OutC)}
 		if r.Pointwise() {
@@ -390,6 +393,7 @@ func (r *integerRun) multiply(pool *op.Pool, w *integerWeights, work []byte) {
 func (r *integerRun) convolve(pool *op.Pool, w *spmm.Matrix, work []byte) {
 	s := &conv.SparsePixels{Geometry: r.Geometry, Weights: w, Signed: r.signed, Zero: r.xZero}
 	s.Run(pool, work, r.x, func(sums []float32, pixel int) {
+		// In place: floats that are exact integers become int32 of the same size.
 		whole := kernel.Words[int32](kernel.Bytes(sums))
 		kernel.Int32FromFloat(whole, sums)
 		kernel.Requantize(r.y[pixel*r.OutC:], r.OutC, whole, r.toY)

@@ -134,6 +134,7 @@ func (p *product) count() int { return int(op.Product(p.batch)) }
 
 // at returns the matrices A and B of product i.
 func (p *product) at(i int) (a, b int) {
+	// From the last axis on: strides grow by the lengths of those after.
 	stepA, stepB := 1, 1
 	for x := len(p.batch) - 1; x >= 0; x-- {
 		at := i % int(p.batch[x])
@@ -159,6 +160,7 @@ func (w operandInputs) prepare(n *op.Node, in []*ir.Array, pool *op.Pool) (*op.P
 	if b == nil || len(b.Shape) < 2 || !isByte(b.DType) {
 		return nil, nil
 	}
+	// Sparse first, as only one form of a weight is held.
 	if made := w.prepareSparse(n, in, pool); made != nil {
 		return made, nil
 	}
@@ -186,6 +188,7 @@ func (p *product) work(n *op.Node, in []*ir.Array, workers int, finish bool) int
 	packed := n.IsConst(p.b) && len(in[p.b].Shape) >= 2
 	work := gemm.IntWork(p.Shape, p.count(), workers, packed, finish)
 	if packed && p.maybeSparse(n) {
+		// The number of zeros is not known while memory is planned.
 		work = max(work, spmm.Work(p.N, p.M, workers))
 	}
 	return work

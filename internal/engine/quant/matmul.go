@@ -160,6 +160,7 @@ func (p *product) scales(a, b, y *ir.Array, alpha float32) (s *scales, err error
 		s.y = one[0]
 	}
 	if len(s.a) == 1 {
+		// One scale of A is usual: the factors of all rows are computed once.
 		s.shared = s.of(s.a[0])
 	}
 	return s, nil
@@ -195,6 +196,7 @@ func requantizeRow(dst []byte, sums []int32, scale float32, zero int32, levels k
 
 func requantizeBlocks(dst []byte, sums []int32, zero int32, levels kernel.IntRange,
 	product func(x []float32, q []int32, at int)) {
+	// In pieces that stay in the L1 cache between the two kernels.
 	var buf [256]float32
 	for at := 0; at < len(sums); at += len(buf) {
 		q := sums[at:min(at+len(buf), len(sums))]

@@ -203,6 +203,7 @@ func multiplyBits(c *op.Call) error {
 	if err != nil {
 		return err
 	}
+	// A copy: inputs of this run are added to it, and several runs share the prepared one.
 	if prepared, ok := c.State.(*kernel.Quantized); ok {
 		*b = *prepared
 	}

@@ -84,6 +84,7 @@ func (v convolution) run(c *op.Call, g *conv.Geometry, finish channelFinisher) e
 		d.run(c.Pool, c.Work, finish)
 		return nil
 	}
+	// Padding is 0 in real numbers, which is the zero point.
 	padding := byte(zeroOr0(xZero))
 	patches, work := conv.PatchesOf(g, c.Work[:g.TableSize()]), c.Work[g.TableSize():]
 	products := make([]gemm.IntProduct, g.Products())

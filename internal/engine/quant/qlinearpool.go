@@ -83,6 +83,7 @@ func globalAveragePool(c *op.Call) error {
 	c.Pool.Rows(m.batch*m.channels, 1+piece/(n+1), func(from, to int) {
 		for i := from; i < to; i++ {
 			start, step := m.at(i, n)
+			// All zero points at once: n elements have n of them.
 			sum := -n * int(x.zero)
 			for k := range n {
 				sum += int(whole(c.In[0].Data[start+k*step], signed))

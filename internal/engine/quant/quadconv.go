@@ -33,6 +33,7 @@ const maxRepeat = 4
 // arrangeQuads is nil if the CPU does not multiply bytes, a parameter is not in memory, a weight minus its zero point
 // is not int8, or scaled sums might be too large.
 func arrangeQuads(n *op.Node, in []*ir.Array) (*integerWeights, error) {
+	// The first sums and the rounding are computed once from all parameters.
 	if kernel.GemmIntWidth() != 1 || n.IsFixed(icB) {
 		return nil, nil
 	}
@@ -51,6 +52,7 @@ func arrangeQuads(n *op.Node, in []*ir.Array) (*integerWeights, error) {
 	if err != nil {
 		return nil, err
 	}
+	// VPDPBUSD multiplies uint8 by int8: X is uint8 with its zero point in the first sums, W is int8 without one.
 	values, fit := centered(w, zero)
 	if !fit || !bounded(values, q) {
 		return nil, nil
@@ -94,6 +96,7 @@ func bounded(values []byte, q kernel.Requantization) bool {
 	for c, scale := range q.Scale {
 		largest := 0.0
 		for _, v := range part(values, c, of) {
+			// The largest image: every byte 255.
 			largest += 255 * math.Abs(float64(int8(v)))
 		}
 		// nor NaN
@@ -167,6 +170,7 @@ func (a *quadArrangement) parameters(first *[]int32, q *kernel.Requantization, n
 func (a *quadArrangement) set(first *[]int32, q *kernel.Requantization, to, channel int, values []byte) {
 	q.Scale[to], q.Bias[to] = a.q.Scale[channel], a.q.Bias[channel]
 	for _, v := range values {
+		// Σ (x - zero)·w = Σ x·w - zero·Σ w: the second sum is the start of the first one.
 		(*first)[to] += a.lift * int32(int8(v))
 	}
 }

@@ -121,6 +121,7 @@ func (r *quadRun) slide(pool *op.Pool) {
 func (r *quadRun) fill(b *conv.PixelBand, band []byte, image, i int) (from, to int) {
 	from, to = b.Fill(band, part(r.x, image, b.InArea()*b.Channels()), i, byte(r.xZero))
 	if r.signed {
+		// x ^ 0x80 is x + 128 as uint8. Padding, which has the zero point of int8, is flipped with it.
 		kernel.FlipSigns(band, band)
 	}
 	return from, to

@@ -127,6 +127,7 @@ func quantize(c *op.Call) error {
 		q.precision = c.In[1].DType
 	}
 	if q.precision != c.In[1].DType {
+		// The scale is an input, which others may consume.
 		q.scale = slices.Clone(q.scale)
 		rounded(q.scale, q.precision)
 	}
@@ -161,6 +162,7 @@ func (q *quantizer) fill(c *op.Call) {
 		})
 	case dt.Bits() < 8:
 		q.Each(c.Pool, func(r packedweight.Run) { q.bytes(c.Work[r.At:][:r.N], r) })
+		// After all bytes: a run may end inside of a byte that another one begins.
 		narrow.EncodeInts(q.y.Data, c.Work[:q.Elems()], dt)
 	case dt.Bits() == 8:
 		q.Each(c.Pool, func(r packedweight.Run) { q.bytes(q.y.Data[r.At:][:r.N], r) })
@@ -180,6 +182,7 @@ func (q *quantizer) bytes(dst []byte, r packedweight.Run) {
 	}
 	var buf [chunk]float32
 	q.quotients(buf[:r.N], r)
+	// The quotients are divided and rounded to the precision already: the kernel rounds them to integers only.
 	ones := make([]float32, len(q.scale))
 	for i := range ones {
 		ones[i] = 1

@@ -78,6 +78,7 @@ func (p *product) runSparse(c *op.Call, w *spmm.Matrix, a []byte, signed bool, a
 			sums := kernel.Words[int32](kernel.Bytes(row))
 			kernel.Int32FromFloat(sums, row)
 			if len(bZero) > 0 {
+				// Σ a·(b - zero) = Σ a·b - zero·Σ a, with a minus its zero point: once for a row of sums.
 				total := left.sum(i, p.K)
 				for k := range sums {
 					sums[k] -= bZero[(j+k)%len(bZero)] * total
@@ -115,6 +116,7 @@ func (l sparseLeft) row(dst []float32, i, k int) {
 // panels implements gemm.Panels for the transposed matrix.
 func (l sparseLeft) panels(dst []float32, k0, k1, m0, m1 int) {
 	depth := k1 - k0
+	// A single token: no transposition of a panel of 16 rows for one.
 	if m1-m0 == 1 {
 		var row [gemm.Depth]float32
 		l.row(row[:depth], m0, k0)
