@@ -32,7 +32,8 @@ func TestNoAlternativeForLargeGraphs(t *testing.T) {
 	for _, graph := range []int64{maxGraph, maxGraph + 1} {
 		payload := int64(8 * maxGraph)
 		all := report.Change{Before: payload + graph, After: payload + graph}
-		r := &report.Report{Totals: report.Totals{FileBytes: all, TensorBytes: report.Change{Before: payload, After: payload}}}
+		r := &report.Report{Totals: report.Totals{FileBytes: all,
+			TensorBytes: report.Change{Before: payload, After: payload}}}
 		r.Ledger = []report.Row{{Tensor: "w", Status: pass.Skipped.String(), Before: &report.Stored{Bytes: payload}}}
 		if got, want := needsAlternative(r), graph <= maxGraph; got != want {
 			t.Errorf("graph of %d bytes: %t, want %t", graph, got, want)

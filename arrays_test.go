@@ -37,12 +37,14 @@ func TestSamplesFromMemory(t *testing.T) {
 	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(back)), []string{"input", "labels"}) {
 		t.Fatalf("got %v, %v", back, err)
 	}
-	if got := ir.View[int64](back["labels"]); !slices.Equal(got, labels) || !slices.Equal(back["input"].Shape, []int64{6, 1, 20, 20}) {
+	if got := ir.View[int64](back["labels"]); !slices.Equal(got, labels) ||
+		!slices.Equal(back["input"].Shape, []int64{6, 1, 20, 20}) {
 		t.Errorf("got %v, %v", got, back["input"].Shape)
 	}
 	seen := 0
 	r := mcompress.Request{
-		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(t.TempDir(), "out.onnx"), Steps: []mcompress.Step{quantize.WeightInt8{}}, Data: mcompress.Data{Path: path},
+		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(t.TempDir(), "out.onnx"),
+		Steps: []mcompress.Step{quantize.WeightInt8{}}, Data: mcompress.Data{Path: path},
 	}
 	r.Verification.Evaluator = func(_ context.Context, f mcompress.EvaluatorFiles) (mcompress.EvaluatorValue, error) {
 		data, err := mcompress.ReadArrays(f.Data)
@@ -74,9 +76,12 @@ func TestZeroValues(t *testing.T) {
 	var m mcompress.Model
 	var s mcompress.Session
 	for name, err := range map[string]error{
-		"Compress": second(m.Compress(t.Context(), "out.onnx")), "Verify": second(m.Verify(t.Context(), &m, mcompress.Request{})),
-		"Inspect": second(m.Inspect(t.Context(), mcompress.InspectOptions{})), "PlanMemory": second(m.PlanMemory(t.Context(), mcompress.MemoryOptions{})),
-		"NewSession": second(m.NewSession(t.Context(), mcompress.SessionOptions{})), "Run": second(s.Run(t.Context(), nil)), "NewDecoding": second(s.NewDecoding(1)),
+		"Compress":   second(m.Compress(t.Context(), "out.onnx")),
+		"Verify":     second(m.Verify(t.Context(), &m, mcompress.Request{})),
+		"Inspect":    second(m.Inspect(t.Context(), mcompress.InspectOptions{})),
+		"PlanMemory": second(m.PlanMemory(t.Context(), mcompress.MemoryOptions{})),
+		"NewSession": second(m.NewSession(t.Context(), mcompress.SessionOptions{})), "Run": second(s.Run(t.Context(), nil)),
+		"NewDecoding": second(s.NewDecoding(1)),
 	} {
 		if err == nil {
 			t.Errorf("%s of a zero value is no error", name)

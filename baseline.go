@@ -21,9 +21,9 @@ func (x *run) loadBaseline(ctx context.Context) (*report.Baseline, error) {
 	return LoadBaseline(ctx, x.Baseline, x.BaselineOptional, x.Registry, x.Events)
 }
 
-// LoadBaseline reads the report of a baseline, a path or a reference to a registry; nil for an empty source. An optional one
-// that does not exist yet, and the source "none", are a baseline without figures, with which gates are open. Of the events
-// it uses Note and Warning.
+// LoadBaseline reads the report of a baseline, a path or a reference to a registry; nil for an empty source. An
+// optional one that does not exist yet, and the source "none", are a baseline without figures, with which gates are
+// open. Of the events it uses Note and Warning.
 func LoadBaseline(ctx context.Context, source string, optional bool, r Registry, e Events) (*report.Baseline, error) {
 	switch source {
 	case "":
@@ -84,7 +84,8 @@ func readReport(path string) (*report.Report, error) {
 var ErrNoReport = errors.New("the artifact has no report")
 
 // StoredReport reads the report of an artifact in a registry, without its files.
-func StoredReport(ctx context.Context, o registry.Options, ref registry.Reference) (*registry.Stored, *report.Report, error) {
+func StoredReport(ctx context.Context, o registry.Options,
+	ref registry.Reference) (*registry.Stored, *report.Report, error) {
 	s, err := registry.List(ctx, ref, o)
 	if err != nil {
 		return nil, nil, err

@@ -26,8 +26,8 @@ const (
 // LibraryVariable is the environment variable with the path of ONNX Runtime's library, where no path is given.
 const LibraryVariable = ort.Variable
 
-// A Benchmark measures latency, throughput and peak memory of models on random inputs, on each backend and at each batch
-// size. The zero value of each field but Models is a default.
+// A Benchmark measures latency, throughput and peak memory of models on random inputs, on each backend and at each
+// batch size. The zero value of each field but Models is a default.
 type Benchmark struct {
 	Models  []string // paths or URLs
 	Backend string   // one of the backends; empty for both, of which ONNX Runtime may be missing
@@ -67,7 +67,8 @@ type BudgetError struct {
 
 // Error states both sizes.
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("a batch of %d takes %s bytes, the budget is %s", e.Batch, humanize.Comma(e.Needs), humanize.Comma(e.Budget))
+	return fmt.Sprintf("a batch of %d takes %s bytes, the budget is %s", e.Batch, humanize.Comma(e.Needs),
+		humanize.Comma(e.Budget))
 }
 
 // check names the fields that are not valid.
@@ -124,8 +125,8 @@ func (b Benchmark) backends() (names []string, library string, err error) {
 	return []string{BackendEmbedded, BackendORT}, library, nil
 }
 
-// Measure measures every model, on every backend, at every batch size, in the order of batch sizes, backends and models.
-// A run beyond the budget is a *BudgetError.
+// Measure measures every model, on every backend, at every batch size, in the order of batch sizes, backends and
+// models. A run beyond the budget is a *BudgetError.
 func (b Benchmark) Measure(ctx context.Context) ([]*benchmark.Measure, error) {
 	if err := b.check(); err != nil {
 		return nil, err

@@ -53,8 +53,8 @@ func parseCandidate(word string) (c candidate, err error) {
 	return c, nil
 }
 
-// withoutGiven returns a default candidate without those of its options that were given for all methods. With calibration data,
-// weight-only methods use GPTQ.
+// withoutGiven returns a default candidate without those of its options that were given for all methods. With
+// calibration data, weight-only methods use GPTQ.
 func (c candidate) withoutGiven(given []pass.Option, data bool) candidate {
 	if data && pass.Flags(c.method).Lookup("algo") != nil && pass.Flags(c.method).Lookup("algo").DefValue != "" {
 		c.options = append(c.options, pass.Option{Name: "algo", Value: "gptq"})
@@ -67,25 +67,26 @@ func (c candidate) withoutGiven(given []pass.Option, data bool) candidate {
 
 // tuned returns the candidate for a search, with the given options that its method has and its own.
 func (c candidate) tuned(given []pass.Option, ranges string) tune.Candidate {
-	return tune.Candidate{Name: c.String(), Step: func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
-		return pass.NewStep(c.method, func(fs *flag.FlagSet) error {
-			var but []string // given options that are replaced
-			for _, own := range c.options {
-				but = append(but, own.Name)
-			}
-			if only != nil {
-				but = append(but, "only")
-			}
-			if err := errors.Join(fill(fs, given, but...), set(fs, c.options)); err != nil {
-				return err
-			}
-			options := phaseOptions(fs, phase, calibrate, ranges)
-			for _, g := range only {
-				options = append(options, pass.Option{Name: "only", Value: g})
-			}
-			return set(fs, options)
-		})
-	}}
+	return tune.Candidate{Name: c.String(),
+		Step: func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
+			return pass.NewStep(c.method, func(fs *flag.FlagSet) error {
+				var but []string // given options that are replaced
+				for _, own := range c.options {
+					but = append(but, own.Name)
+				}
+				if only != nil {
+					but = append(but, "only")
+				}
+				if err := errors.Join(fill(fs, given, but...), set(fs, c.options)); err != nil {
+					return err
+				}
+				options := phaseOptions(fs, phase, calibrate, ranges)
+				for _, g := range only {
+					options = append(options, pass.Option{Name: "only", Value: g})
+				}
+				return set(fs, options)
+			})
+		}}
 }
 
 // fill sets those of the given options that fs has, but for those of these names.
@@ -111,8 +112,9 @@ func set(fs *flag.FlagSet, options []pass.Option) error {
 	return nil
 }
 
-// phaseOptions returns the options of a step in a phase of the search: saved activation ranges, and round to nearest in place of GPTQ, which is slower
-// and at least as accurate. The calibration samples and the rule for scales are those of the result, too, for which the gates were evaluated.
+// phaseOptions returns the options of a step in a phase of the search: saved activation ranges, and round to nearest in
+// place of GPTQ, which is slower and at least as accurate. The calibration samples and the rule for scales are those of
+// the result, too, for which the gates were evaluated.
 func phaseOptions(fs *flag.FlagSet, phase tune.Phase, calibrate int, ranges string) []pass.Option {
 	var options []pass.Option
 	if calibrate > 0 && fs.Lookup("calibrate") != nil {

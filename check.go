@@ -32,8 +32,8 @@ import (
 // defaultMemory is that of weights without a limit.
 const defaultMemory = 256 << 20
 
-// Defaults returns the request with the defaults of fields in place of their zero values, as far as they do not depend on
-// the models.
+// Defaults returns the request with the defaults of fields in place of their zero values, as far as they do not depend
+// on the models.
 func (r Request) Defaults() Request {
 	if r.Label == "" && len(r.Steps) > 0 && checkStep(r.Steps[0]) == nil {
 		r.Label = r.Steps[0].Method().Name
@@ -45,11 +45,12 @@ func (r Request) Defaults() Request {
 	return r
 }
 
-// Check reports the first field that is not valid, without opening a model: errors are *FieldError, or *pass.OptionError
-// for options of steps. It is the first step of a run.
+// Check reports the first field that is not valid, without opening a model: errors are *FieldError, or
+// *pass.OptionError for options of steps. It is the first step of a run.
 func (r Request) Check() error {
 	for _, check := range []func() error{
-		r.Limits.check, r.checkModels, r.checkSteps, r.Search.check, r.checkSearch, r.Reports.check, r.List.check, r.checkVerification,
+		r.Limits.check, r.checkModels, r.checkSteps, r.Search.check, r.checkSearch, r.Reports.check, r.List.check,
+		r.checkVerification,
 		r.checkGates, r.checkPush,
 	} {
 		if err := check(); err != nil {
@@ -71,8 +72,8 @@ func (l Limits) check() error {
 	return nil
 }
 
-// recipes is the memory of lazy tensors in bytes: half of the limit, as the rest is for the graph, the report and garbage
-// that is not collected yet.
+// recipes is the memory of lazy tensors in bytes: half of the limit, as the rest is for the graph, the report and
+// garbage that is not collected yet.
 func (l Limits) recipes() int64 { return max(1, cmp.Or(l.Memory, defaultMemory)/2) }
 
 // weights is the memory of weights that are processed, in bytes.
@@ -103,7 +104,8 @@ func (r Request) checkSteps() error {
 		return fieldErrorf("{DataFiles}: %w", err)
 	}
 	if path := distill.Checkpoint(r.Steps); path != "" && len(r.Models) > 1 {
-		return fieldErrorf("{FineTune.Save} %s is the checkpoint of one training, and there are %d models; train each with a checkpoint of its own", path, len(r.Models))
+		return fieldErrorf("{FineTune.Save} %s is the checkpoint of one training, and there are %d models; train each "+
+			"with a checkpoint of its own", path, len(r.Models))
 	}
 	return nil
 }
@@ -157,14 +159,17 @@ func (r Request) checkSearch() error {
 // checkGoal is an error for a search that no gate and no size ends.
 func (r Request) checkGoal() error {
 	if r.Search != nil && r.Search.MaxSize == 0 && r.Search.MinRatio == 0 && !slices.ContainsFunc(r.Gates, searched) {
-		return fieldErrorf("{Search} requires a goal: {Gates.max-accuracy-drop}, {Gates.max-metric-drop}, {Gates.min-sqnr}, {Gates.min-cosine} or {Gates.min-agreement}, or {Search.MaxSize} or {Search.MinRatio}")
+		return fieldErrorf("{Search} requires a goal: {Gates.max-accuracy-drop}, {Gates.max-metric-drop}, " +
+			"{Gates.min-sqnr}, {Gates.min-cosine} or {Gates.min-agreement}, or {Search.MaxSize} or {Search.MinRatio}")
 	}
 	return nil
 }
 
 // searched reports whether a search keeps the gate: one on the outputs of both models.
 func searched(g Gate) bool {
-	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool { return r.Name == g.Name && !r.Timed })
+	return slices.ContainsFunc(verification.Rules(), func(r verification.Rule) bool {
+		return r.Name == g.Name && !r.Timed
+	})
 }
 
 func (r Reports) check() error {
@@ -187,7 +192,8 @@ func (r Reports) Card() (report.Card, error) {
 	case r.BaseModel == "none":
 		c.BaseModel = ""
 	case r.BaseModel == "" && slices.Contains(r.Formats, "card"):
-		return c, fieldErrorf("the report card requires {Reports.BaseModel} OWNER/NAME, the source on the Hugging Face Hub, or {Reports.BaseModel} none")
+		return c, fieldErrorf("the report card requires {Reports.BaseModel} OWNER/NAME, the source on the Hugging Face " +
+			"Hub, or {Reports.BaseModel} none")
 	}
 	if err := c.Check(); err != nil {
 		return c, fieldErrorf("%w", err)
@@ -260,7 +266,8 @@ func (r Request) checkVerification() error {
 	return r.checkMetric()
 }
 
-// CheckData is an error for samples that are not valid: a negative number, or options that samples have where there are none.
+// CheckData is an error for samples that are not valid: a negative number, or options that samples have where there are
+// none.
 func CheckData(d Data) error {
 	for _, n := range []struct {
 		field string
@@ -280,8 +287,9 @@ func CheckData(d Data) error {
 		field string
 		given bool
 	}{
-		{"Labels", d.Labels != ""}, {"Columns", len(d.Columns) > 0}, {"Classes", len(d.Classes) > 0}, {"Scale", d.Scale != 0}, {"Mean", len(d.Mean) > 0},
-		{"Std", len(d.Std) > 0}, {"Reshape", len(d.Reshape) > 0}, {"Layout", d.Layout != ""}, {"Limit", d.Limit > 0}, {"Step", d.Step > 0},
+		{"Labels", d.Labels != ""}, {"Columns", len(d.Columns) > 0}, {"Classes", len(d.Classes) > 0}, {"Scale", d.Scale != 0},
+		{"Mean", len(d.Mean) > 0}, {"Std", len(d.Std) > 0}, {"Reshape", len(d.Reshape) > 0}, {"Layout", d.Layout != ""},
+		{"Limit", d.Limit > 0}, {"Step", d.Step > 0},
 		{"Prefetch", d.Prefetch != nil}, {"Loaders", d.Loaders > 0},
 	} {
 		if o.given {
@@ -320,7 +328,8 @@ func (r Request) checkMetric() error {
 	case v.CommandLimit < 0:
 		return fieldErrorf("{Verification.CommandLimit} %v: must be positive", v.CommandLimit)
 	case bounded && v.Metric == "" && !v.evaluates() && v.Perplexity == "":
-		return fieldErrorf("{Gates.max-metric-drop} requires {Verification.Metric}, {Verification.Command} or {Verification.Perplexity}")
+		return fieldErrorf("{Gates.max-metric-drop} requires {Verification.Metric}, {Verification.Command} or " +
+			"{Verification.Perplexity}")
 	}
 	if v.Metric != "" {
 		c, err := metric.Parse(v.Metric)
@@ -332,7 +341,8 @@ func (r Request) checkMetric() error {
 		}
 	}
 	if gate := r.gateOf(report.OnOutputs); random && gate != "" && !v.AllowRandomInputs {
-		return fieldErrorf("{Gates.%s} on random inputs is no evidence of accuracy: name samples of the model's task with {Data}, or add {Verification.AllowRandomInputs}", gate)
+		return fieldErrorf("{Gates.%s} on random inputs is no evidence of accuracy: name samples of the model's task with "+
+			"{Data}, or add {Verification.AllowRandomInputs}", gate)
 	}
 	return nil
 }
@@ -408,7 +418,8 @@ func (r Request) verification() (*job.Verification, error) {
 	}
 	j := &job.Verification{
 		Data:    job.Data{Path: d.Path, Classes: classes, Seed: v.Seed, Samples: v.Samples, Batch: v.Batch, Options: options},
-		Backend: backend, Scores: v.Scores, Metric: measure, Layers: !v.NoLayers && backend.Embedded(), Digest: !r.Reports.NoDigests,
+		Backend: backend, Scores: v.Scores, Metric: measure, Layers: !v.NoLayers && backend.Embedded(),
+		Digest: !r.Reports.NoDigests,
 	}
 	j.Tolerance.Relative, j.Tolerance.Absolute = v.Relative, v.Absolute
 	j.Demand(v.Force, r.Gates)
@@ -437,7 +448,8 @@ func (r Request) classes(d Data) (*job.Data, error) {
 	if err != nil {
 		return nil, &pass.OptionError{Err: err}
 	}
-	return &job.Data{Path: of.Path, Options: dataset.Options{Labels: options.Labels, Columns: options.Columns, Classes: options.Classes}}, nil
+	return &job.Data{Path: of.Path, Options: dataset.Options{Labels: options.Labels, Columns: options.Columns,
+		Classes: options.Classes}}, nil
 }
 
 // A LibraryError is ONNX Runtime's library, missing or not usable.
@@ -482,8 +494,8 @@ func (v Verification) evaluator() metric.Evaluator {
 	return v.Evaluator.internal()
 }
 
-// commandIdentity is the program as checkpoints of training recognize it: its arguments, and the contents of those that are
-// files.
+// commandIdentity is the program as checkpoints of training recognize it: its arguments, and the contents of those that
+// are files.
 func (v Verification) commandIdentity(ctx context.Context) string {
 	args := slices.Clone(v.Command)
 	for i, arg := range args {

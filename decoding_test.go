@@ -14,7 +14,8 @@ import (
 // Tokens one by one have the logits that they have all at once.
 func TestDecoding(t *testing.T) {
 	ctx := context.Background()
-	s, err := mcompress.NewSession(ctx, filepath.Join(conform.Shared(t), "fixtures", "models", "transformer", "gpt2_tiny_fp32", "model.onnx"), mcompress.SessionOptions{})
+	s, err := mcompress.NewSession(ctx, filepath.Join(conform.Shared(t), "fixtures", "models", "transformer",
+		"gpt2_tiny_fp32", "model.onnx"), mcompress.SessionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,11 @@
-// Package mcompress compresses ONNX models: it quantizes, prunes, fine-tunes and stores weights sparsely, accounts for every byte, and
-// measures the accuracy cost by running both models.
+// Package mcompress compresses ONNX models: it quantizes, prunes, fine-tunes and stores weights sparsely, accounts for
+// every byte, and measures the accuracy cost by running both models.
 //
 //	res, err := mcompress.Compress(ctx, "model.onnx", "model.int8.onnx", quantize.DynamicInt8{})
 //
-// Steps are option structs of the packages quantize, prune, distill and sparse; Methods lists all methods. A Request has all
-// that a run is asked for: models, steps or a search, data, gates, reports, limits, and where results go. Its Run compresses
-// a model:
+// Steps are option structs of the packages quantize, prune, distill and sparse; Methods lists all methods. A Request
+// has all that a run is asked for: models, steps or a search, data, gates, reports, limits, and where results go. Its
+// Run compresses a model:
 //
 //	res, err := mcompress.Request{
 //		Models: []string{"model.onnx"},
@@ -20,6 +20,6 @@
 //
 // Open, OpenFS and Read give a Model, which can be compressed, inspected, verified and run. ExitCode classifies errors.
 //
-// The package does not parse flags and does not print; package cmd/mcompress is the command line program around it: flags
-// that fill a Request, one call, and its results as text.
+// The package does not parse flags and does not print; package cmd/mcompress is the command line program around it:
+// flags that fill a Request, one call, and its results as text.
 package mcompress

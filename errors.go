@@ -48,8 +48,8 @@ type PushError struct{ err error }
 
 func (e *PushError) Error() string { return e.err.Error() }
 
-// A ConclusionError is what failed after all models were done, the index of a list or a push: the results are complete, and
-// in the outcomes.
+// A ConclusionError is what failed after all models were done, the index of a list or a push: the results are complete,
+// and in the outcomes.
 type ConclusionError struct{ err error }
 
 func (e *ConclusionError) Error() string { return e.err.Error() }
@@ -67,11 +67,14 @@ func (e *WaitError) Unwrap() error { return e.err }
 
 // ExitCode classifies an error by its cause, as the program does:
 //
-//	ExitIO     context.Canceled, context.DeadlineExceeded, *fs.PathError, syscall.Errno, *registry.TransferError, *LibraryError, *WaitError
+//	ExitIO     context.Canceled, context.DeadlineExceeded, *fs.PathError, syscall.Errno, *registry.TransferError,
+//	           *LibraryError, *WaitError
 //	ExitUsage  *FieldError, *pass.OptionError, *registry.ReferenceError, *registry.ConflictError
-//	ExitGate   *RejectedError, *PushError, *BudgetError, a search that finds nothing within the gates, a result that cannot be reproduced
+//	ExitGate   *RejectedError, *PushError, *BudgetError, a search that finds nothing within the gates, a result that
+//	           cannot be reproduced
 //	ExitBug    *ir.Bug
-//	ExitInput  *onnx.FormatError, and all others: an error without a cause outside of the program follows from the input alone
+//	ExitInput  *onnx.FormatError, and all others: an error without a cause outside of the program follows from the
+//	           input alone
 func ExitCode(err error) int {
 	var other *child.Error
 	switch {
@@ -84,9 +87,11 @@ func ExitCode(err error) int {
 	case isA[*FieldError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
 		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[*remote.PathError](err):
 		return ExitUsage
-	case isA[*RejectedError](err), isA[*PushError](err), isA[*BudgetError](err), isA[*tune.Unreachable](err), isA[*job.NotReproducibleError](err), isA[*job.ValuesError](err):
+	case isA[*RejectedError](err), isA[*PushError](err), isA[*BudgetError](err), isA[*tune.Unreachable](err),
+		isA[*job.NotReproducibleError](err), isA[*job.ValuesError](err):
 		return ExitGate
-	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err), isA[*LibraryError](err),
+	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err),
+		isA[*LibraryError](err),
 		isA[*WaitError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err), isA[*remote.Error](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return ExitIO
@@ -99,8 +104,8 @@ func isA[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// repeatable reports whether repeating a run that ended with this error may help. One that an interrupt reached after its
-// end has none.
+// repeatable reports whether repeating a run that ended with this error may help. One that an interrupt reached after
+// its end has none.
 func repeatable(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || ExitCode(err) == ExitIO)
 }

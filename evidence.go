@@ -94,10 +94,10 @@ func (e Evidence) Open(ctx context.Context) (*ReportVerifier, error) {
 	return &ReportVerifier{*s}, nil
 }
 
-// Verify recomputes the digest of each file that a report names, of the report and of its recipe, and compares the metadata
-// of the model, the figures of the report, its Markdown and HTML, and signatures. It is given a model, a report, a folder of
-// reports, or a reference to a registry, which is verified by its digests without downloading the model. An error is one of
-// reading; what does not match is in the verdicts.
+// Verify recomputes the digest of each file that a report names, of the report and of its recipe, and compares the
+// metadata of the model, the figures of the report, its Markdown and HTML, and signatures. It is given a model, a
+// report, a folder of reports, or a reference to a registry, which is verified by its digests without downloading the
+// model. An error is one of reading; what does not match is in the verdicts.
 func (v *ReportVerifier) Verify(ctx context.Context, of string) ([]Verdict, error) {
 	found, err := v.verify(ctx, of)
 	return verdicts(found), err
@@ -118,9 +118,9 @@ type Promotion struct {
 	Report   *report.Report
 }
 
-// Promote verifies the report of an artifact as ReportVerifier does, evaluates the gates on it, and lets an alias or tag of
-// the registry name it if all match. Gates that name a baseline compare with the artifact that has the alias now, unless
-// the evidence has a baseline; where there is none yet they are open. Content is not transferred.
+// Promote verifies the report of an artifact as ReportVerifier does, evaluates the gates on it, and lets an alias or
+// tag of the registry name it if all match. Gates that name a baseline compare with the artifact that has the alias
+// now, unless the evidence has a baseline; where there is none yet they are open. Content is not transferred.
 func Promote(ctx context.Context, reference, alias string, e Evidence) (*Promotion, error) {
 	ref, err := registry.Parse(reference)
 	if err != nil {
@@ -192,7 +192,8 @@ func (s *verifier) verify(ctx context.Context, arg string) ([]*evidence.Result, 
 	case st.IsDir():
 		return s.folder(ctx, arg)
 	case reportNamed(arg) != "":
-		return s.report(ctx, evidence.Folder(filepath.Dir(arg)), evidence.Folder(filepath.Dir(arg)), filepath.Base(reportNamed(arg)))
+		return s.report(ctx, evidence.Folder(filepath.Dir(arg)), evidence.Folder(filepath.Dir(arg)),
+			filepath.Base(reportNamed(arg)))
 	}
 	files := evidence.Folder(filepath.Dir(arg))
 	documents := files
@@ -254,7 +255,8 @@ func (s *verifier) unreported(ctx context.Context, path, problem string, r *evid
 }
 
 // report verifies a report of documents, and the signature of its model.
-func (s *verifier) report(ctx context.Context, files, documents evidence.Folder, name string) ([]*evidence.Result, error) {
+func (s *verifier) report(ctx context.Context, files, documents evidence.Folder,
+	name string) ([]*evidence.Result, error) {
 	r, err := verifyOne(ctx, files, documents, name, s.limits)
 	if err != nil {
 		return nil, err
@@ -317,7 +319,8 @@ func verifyAll(ctx context.Context, files evidence.Files, limits evidence.Limits
 }
 
 // verifyOne verifies a report of documents.
-func verifyOne(ctx context.Context, files, documents evidence.Files, name string, limits evidence.Limits) (*evidence.Result, error) {
+func verifyOne(ctx context.Context, files, documents evidence.Files, name string,
+	limits evidence.Limits) (*evidence.Result, error) {
 	text, err := documents.Read(ctx, name)
 	if errors.Is(err, evidence.ErrAbsent) {
 		return &evidence.Result{Report: name, Mismatches: []string{err.Error()}}, nil
@@ -394,7 +397,8 @@ func (s *verifier) ofStored(ctx context.Context, files evidence.Stored, res *evi
 	}
 	var present []string
 	for _, p := range files.Stored.Files {
-		if !strings.HasSuffix(p.Name, sign.Suffix) && p.Role != registry.ReportPage { // the page has times of the run: sign.FilesOf leaves it out
+		// The page has times of the run: sign.FilesOf leaves it out.
+		if !strings.HasSuffix(p.Name, sign.Suffix) && p.Role != registry.ReportPage {
 			present = append(present, p.Name)
 		}
 	}

@@ -30,7 +30,8 @@ func folder() (path string, remove func()) {
 func ExampleCompress() {
 	dir, remove := folder()
 	defer remove()
-	res, err := mcompress.Compress(context.Background(), "fixtures/mlp.onnx", filepath.Join(dir, "mlp.int8.onnx"), quantize.DynamicInt8{ReduceRange: true})
+	res, err := mcompress.Compress(context.Background(), "fixtures/mlp.onnx", filepath.Join(dir, "mlp.int8.onnx"),
+		quantize.DynamicInt8{ReduceRange: true})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -100,7 +101,9 @@ func ExampleModel_RunTo() {
 	}
 	defer m.Close()
 	files := memory{}
-	if _, err := m.RunTo(context.Background(), files, "mlp.onnx", mcompress.Request{Steps: []mcompress.Step{prune.Random{}}, Reports: mcompress.Reports{Formats: []string{"md"}}}); err != nil {
+	if _, err := m.RunTo(context.Background(), files, "mlp.onnx",
+		mcompress.Request{Steps: []mcompress.Step{prune.Random{}},
+			Reports: mcompress.Reports{Formats: []string{"md"}}}); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(files["mlp.onnx"].Len() > 0, files["mlp.report.md"].Len() > 0)
@@ -122,7 +125,8 @@ func ExampleInspect() {
 }
 
 func ExampleVerify() {
-	v, err := mcompress.Verify(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx", mcompress.WithData("fixtures/digits_test.npz"))
+	v, err := mcompress.Verify(context.Background(), "fixtures/cnn.onnx", "fixtures/cnn.onnx",
+		mcompress.WithData("fixtures/digits_test.npz"))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -148,7 +152,8 @@ func ExampleNewSession() {
 }
 
 func ExamplePlanMemory() {
-	plan, err := mcompress.PlanMemory(context.Background(), "fixtures/cnn.onnx", mcompress.MemoryOptions{Batches: []int64{1, 8}})
+	plan, err := mcompress.PlanMemory(context.Background(), "fixtures/cnn.onnx",
+		mcompress.MemoryOptions{Batches: []int64{1, 8}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -160,8 +165,9 @@ func ExampleRequest_FineTune() {
 	dir, remove := folder()
 	defer remove()
 	res, err := mcompress.Request{
-		Models: []string{"fixtures/cnn.onnx"}, Output: filepath.Join(dir, "cnn.onnx"), Steps: []mcompress.Step{prune.Random{Amount: 0.3}},
-		Data: mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 256},
+		Models: []string{"fixtures/cnn.onnx"}, Output: filepath.Join(dir, "cnn.onnx"),
+		Steps: []mcompress.Step{prune.Random{Amount: 0.3}},
+		Data:  mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 256},
 	}.FineTune(context.Background())
 	if err != nil {
 		log.Fatal(err)
@@ -174,7 +180,8 @@ func ExampleRequest_Distill() {
 	dir, remove := folder()
 	defer remove()
 	res, err := mcompress.Request{
-		Models: []string{"fixtures/cnn.onnx"}, Output: filepath.Join(dir, "student.onnx"), Data: mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 64},
+		Models: []string{"fixtures/cnn.onnx"}, Output: filepath.Join(dir, "student.onnx"),
+		Data: mcompress.Data{Path: "fixtures/digits_test.npz", Limit: 64},
 	}.Distill(context.Background(), "fixtures/cnn.onnx")
 	if err != nil {
 		log.Fatal(err)

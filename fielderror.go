@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// A FieldError is a field of a Request that is not valid, excludes another one or lacks one. The program names the flags
-// of the fields instead (exit code 2).
+// A FieldError is a field of a Request that is not valid, excludes another one or lacks one. The program names the
+// flags of the fields instead (exit code 2).
 type FieldError struct {
 	text string // with the names of fields in braces
 	err  error  // the cause; may be nil
@@ -29,8 +29,8 @@ func (e *FieldError) Error() string { return e.Text(func(field string) string { 
 // Unwrap returns the cause; nil for none.
 func (e *FieldError) Unwrap() error { return e.err }
 
-// Fields are the paths of the fields that the error is about, in the order in which it names them: "Verification.Metric".
-// That of a gate ends in its name: "Gates.min-sqnr".
+// Fields are the paths of the fields that the error is about, in the order in which it names them:
+// "Verification.Metric". That of a gate ends in its name: "Gates.min-sqnr".
 func (e *FieldError) Fields() (fields []string) {
 	for _, m := range fieldName.FindAllStringSubmatch(e.text, -1) {
 		fields = append(fields, m[1])

@@ -10,16 +10,16 @@ import (
 	"github.com/mcompress/mcompress/internal/atomicfile"
 )
 
-// Files receives the files of a result, such as entries of an archive or objects of a store. Create is called once for each file, after
-// the file before has been closed.
+// Files receives the files of a result, such as entries of an archive or objects of a store. Create is called once for
+// each file, after the file before has been closed.
 type Files interface {
 	Create(name string) (io.WriteCloser, error)
 }
 
-// RunTo is Run with the model called name, its data file and reports written to files. The result is complete and verified
-// before the first file is created, so that an error creates no file. Until then it is in a folder in os.TempDir, which
-// needs free space for the files of the result, and for outputs of lazy tensors that other lazy tensors read. A result that
-// a gate rejects is written, too, before the *RejectedError is returned.
+// RunTo is Run with the model called name, its data file and reports written to files. The result is complete and
+// verified before the first file is created, so that an error creates no file. Until then it is in a folder in
+// os.TempDir, which needs free space for the files of the result, and for outputs of lazy tensors that other lazy
+// tensors read. A result that a gate rejects is written, too, before the *RejectedError is returned.
 func (m *Model) RunTo(ctx context.Context, files Files, name string, r Request) (_ *Result, err error) {
 	if name == "" || name != filepath.Base(name) {
 		return nil, fieldErrorf("%q is not the name of a file", name)

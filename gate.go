@@ -24,8 +24,8 @@ func MaxAccuracyDrop(fraction float64) Gate { return Gate{Name: "max-accuracy-dr
 // MaxMetricDrop is the maximum drop of the metric of the verification, in its unit.
 func MaxMetricDrop(by float64) Gate { return Gate{Name: "max-metric-drop", Bound: by} }
 
-// MaxLatencyRatio is the maximum time of a run divided by that of the source, the minimum of interleaved runs in the embedded engine. The
-// machine must be otherwise idle.
+// MaxLatencyRatio is the maximum time of a run divided by that of the source, the minimum of interleaved runs in the
+// embedded engine. The machine must be otherwise idle.
 func MaxLatencyRatio(factor float64) Gate { return Gate{Name: "max-latency-ratio", Bound: factor} }
 
 // MaxBaselineSizeRatio is the maximum size of the files divided by that of the baseline.
@@ -37,8 +37,8 @@ func MaxBaselineSizeRatio(factor float64) Gate {
 // samples, in its unit.
 func MaxBaselineMetricDrop(by float64) Gate { return Gate{Name: "max-baseline-metric-drop", Bound: by} }
 
-// MaxBaselineLatencyRatio is the maximum time of a run divided by that of the baseline; both are relative to the source if
-// it is the same.
+// MaxBaselineLatencyRatio is the maximum time of a run divided by that of the baseline; both are relative to the source
+// if it is the same.
 func MaxBaselineLatencyRatio(factor float64) Gate {
 	return Gate{Name: "max-baseline-latency-ratio", Bound: factor}
 }

@@ -36,7 +36,8 @@ func (x *run) newIndex(s Selection) (*runIndex, error) {
 	return i, nil
 }
 
-// Status is the status of a model in an index of reports and in lines of JSON: report.Written, Rejected, Failed and others.
+// Status is the status of a model in an index of reports and in lines of JSON: report.Written, Rejected, Failed and
+// others.
 func (o Outcome) Status() string {
 	switch {
 	case o.Err != nil:
@@ -57,7 +58,8 @@ func (i *runIndex) add(o Outcome) {
 		return
 	}
 	if o.Err != nil {
-		i.Entries = append(i.Entries, report.Entry{Model: o.Model, Status: report.Failed, ExitCode: ExitCode(o.Err), Error: o.Err.Error()})
+		i.Entries = append(i.Entries, report.Entry{Model: o.Model, Status: report.Failed, ExitCode: ExitCode(o.Err),
+			Error: o.Err.Error()})
 		return
 	}
 	path := naming.Relative(i.folder, i.reportPath(o.Result.Output))

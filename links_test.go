@@ -21,7 +21,9 @@ func TestWhatTheLibraryLinks(t *testing.T) {
 		"github.com/vbauerster/mpb", "github.com/mcompress/mcompress/registry/oci",
 		"github.com/mcompress/mcompress/registry/mlflow", "github.com/mcompress/mcompress/s3",
 	} {
-		if i := slices.IndexFunc(linked, func(name string) bool { return name == module || strings.HasPrefix(name, module+"/") }); i >= 0 {
+		if i := slices.IndexFunc(linked, func(name string) bool {
+			return name == module || strings.HasPrefix(name, module+"/")
+		}); i >= 0 {
 			t.Errorf("the library links %s", linked[i])
 		}
 	}

@@ -40,11 +40,12 @@ func (s Selection) String() string {
 	if s.From != "" {
 		from = " (" + s.From + ")"
 	}
-	return fmt.Sprintf("shard %d/%d%s: %d of %s, %s of %s", s.Index, s.Count, from, s.Models, english.Plural(s.OfModels, "model", ""), humanize.IBytes(uint64(s.Bytes)), humanize.IBytes(uint64(s.OfBytes)))
+	return fmt.Sprintf("shard %d/%d%s: %d of %s, %s of %s", s.Index, s.Count, from, s.Models,
+		english.Plural(s.OfModels, "model", ""), humanize.IBytes(uint64(s.Bytes)), humanize.IBytes(uint64(s.OfBytes)))
 }
 
-// ReadList reads a list of models, separated by newlines or NUL, from the file at a path or URL, or from standard input for
-// -, for Request.Models with List.KeepPaths.
+// ReadList reads a list of models, separated by newlines or NUL, from the file at a path or URL, or from standard input
+// for -, for Request.Models with List.KeepPaths.
 func ReadList(ctx context.Context, path string) (list []string, err error) {
 	err = remote.ReadInput(ctx, path, fleet.MaxList, func(in io.Reader) (err error) {
 		if list, err = fleet.ReadList(in); err != nil {
@@ -135,8 +136,8 @@ func (x *run) measureSizes(ctx context.Context, sizes []int64) error {
 }
 
 // artifactBytes is the size of an artifact in a registry; 0 for one that is not there or not valid, of which the run
-// reports the error. An error of the transfer is returned: with another size than that of the other workers, models would
-// have no shard, or two.
+// reports the error. An error of the transfer is returned: with another size than that of the other workers, models
+// would have no shard, or two.
 func artifactBytes(ctx context.Context, model string, o registry.Options) (int64, error) {
 	ref, err := registry.Parse(model)
 	if err != nil {
@@ -179,15 +180,17 @@ func (x *run) recognized(ctx context.Context) (string, error) {
 	case !x.List.IfChanged:
 		return "", nil
 	case x.Reports.NoDigests || !slices.Contains(x.Reports.Formats, "json"):
-		return "", fieldErrorf("{List.IfChanged} requires the digests of JSON reports, which {Reports.Formats} and {Reports.NoDigests} turn off")
+		return "", fieldErrorf("{List.IfChanged} requires the digests of JSON reports, which {Reports.Formats} and " +
+			"{Reports.NoDigests} turn off")
 	}
 	return x.digestOf(ctx, x.steps)
 }
 
 // neutralFields are fields of a Request that change no result, or are in the recipe of its steps.
 var neutralFields = []string{
-	"Models", "Steps", "Target", "Output", "ExportDir", "DryRun", "NoSync", "Restart", "Reports.Dir", "List", "Push", "Registry", "Limits", "Events",
-	"Alternative", "Baseline", "BaselineOptional", "Gates", "Data.Prefetch", "Data.Loaders", "Verification.Data.Prefetch", "Verification.Data.Loaders",
+	"Models", "Steps", "Target", "Output", "ExportDir", "DryRun", "NoSync", "Restart", "Reports.Dir", "List", "Push",
+	"Registry", "Limits", "Events", "Alternative", "Baseline", "BaselineOptional", "Gates",
+	"Data.Prefetch", "Data.Loaders", "Verification.Data.Prefetch", "Verification.Data.Loaders",
 	"Verification.Training.Prefetch", "Verification.Training.Loaders", "Verification.WeightCache",
 }
 
@@ -202,7 +205,9 @@ func (x *run) digestOf(ctx context.Context, steps []pass.Options) (string, error
 
 // options are the fields that are given and not neutral, by their paths.
 func (r Request) options() (list []pass.Option) {
-	addOptions("", reflect.ValueOf(r), func(name, value string) { list = append(list, pass.Option{Name: name, Value: value}) })
+	addOptions("", reflect.ValueOf(r), func(name, value string) {
+		list = append(list, pass.Option{Name: name, Value: value})
+	})
 	return list
 }
 

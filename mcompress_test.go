@@ -77,10 +77,12 @@ func TestCompressVerifiesAndReports(t *testing.T) {
 func TestGateThatDoesNotHoldRejectsTheResult(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.onnx")
 	_, err := mcompress.Request{
-		Models: []string{fixture("mlp.onnx")}, Output: out, Steps: []mcompress.Step{step(t, "weight-int8")}, Gates: []mcompress.Gate{mcompress.MinRatio(50)},
+		Models: []string{fixture("mlp.onnx")}, Output: out, Steps: []mcompress.Step{step(t, "weight-int8")},
+		Gates: []mcompress.Gate{mcompress.MinRatio(50)},
 	}.Run(context.Background())
 	var rejected *mcompress.RejectedError
-	if !errors.As(err, &rejected) || filepath.Base(rejected.Result.Output) != "out.rejected.onnx" || mcompress.ExitCode(err) != mcompress.ExitGate {
+	if !errors.As(err, &rejected) || filepath.Base(rejected.Result.Output) != "out.rejected.onnx" ||
+		mcompress.ExitCode(err) != mcompress.ExitGate {
 		t.Fatalf("got %v", err)
 	}
 	if text := err.Error(); !strings.Contains(text, "min-ratio") {
@@ -92,7 +94,8 @@ func TestGateThatDoesNotHoldRejectsTheResult(t *testing.T) {
 func TestDataIsForCalibration(t *testing.T) {
 	bytesOf := func(data string, steps ...mcompress.Step) []byte {
 		out := filepath.Join(t.TempDir(), "out.onnx")
-		r := mcompress.Request{Models: []string{fixture("cnn.onnx")}, Output: out, Steps: steps, Data: mcompress.Data{Path: data}}
+		r := mcompress.Request{Models: []string{fixture("cnn.onnx")}, Output: out, Steps: steps,
+			Data: mcompress.Data{Path: data}}
 		r.Verification.Skip = true
 		if _, err := r.Run(context.Background()); err != nil {
 			t.Fatal(err)
@@ -126,7 +129,9 @@ func TestModelsOutsideOfFilesGiveTheSameResult(t *testing.T) {
 	defer m.Close()
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	res, err := m.RunTo(ctx, zipped{z}, "external.onnx", mcompress.Request{Steps: []mcompress.Step{step(t, "weight-int8")}, Reports: mcompress.Reports{Formats: []string{"json"}}})
+	res, err := m.RunTo(ctx, zipped{z}, "external.onnx",
+		mcompress.Request{Steps: []mcompress.Step{step(t, "weight-int8")},
+			Reports: mcompress.Reports{Formats: []string{"json"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,15 +190,19 @@ func TestInvalidRequestsAreErrors(t *testing.T) {
 		change func(*mcompress.Request)
 		fields []string // nil for an error of an option
 	}{
-		"no model":      {func(r *mcompress.Request) { r.Models = nil }, []string{"Models"}},
-		"nil step":      {func(r *mcompress.Request) { r.Steps = []mcompress.Step{nil} }, []string{"Steps"}},
-		"no method":     {func(r *mcompress.Request) { r.Steps = []mcompress.Step{stranger{}} }, []string{"Steps"}},
-		"same file":     {func(r *mcompress.Request) { r.Models, r.Output = []string{same}, same }, nil},
-		"order":         {func(r *mcompress.Request) { r.Steps = []mcompress.Step{step(t, "weight-int8"), step(t, "l1")} }, nil},
-		"target":        {func(r *mcompress.Request) { r.Target = "none" }, []string{"Target"}},
-		"report":        {func(r *mcompress.Request) { r.Reports.Formats = []string{"pdf"} }, []string{"Reports.Formats"}},
-		"unknown gate":  {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{{Name: "min-luck"}} }, []string{"Gates"}},
-		"random inputs": {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{mcompress.MinSQNR(1)} }, []string{"Gates.min-sqnr", "Data", "Verification.AllowRandomInputs"}},
+		"no model":  {func(r *mcompress.Request) { r.Models = nil }, []string{"Models"}},
+		"nil step":  {func(r *mcompress.Request) { r.Steps = []mcompress.Step{nil} }, []string{"Steps"}},
+		"no method": {func(r *mcompress.Request) { r.Steps = []mcompress.Step{stranger{}} }, []string{"Steps"}},
+		"same file": {func(r *mcompress.Request) { r.Models, r.Output = []string{same}, same }, nil},
+		"order": {func(r *mcompress.Request) {
+			r.Steps = []mcompress.Step{step(t, "weight-int8"), step(t, "l1")}
+		}, nil},
+		"target":       {func(r *mcompress.Request) { r.Target = "none" }, []string{"Target"}},
+		"report":       {func(r *mcompress.Request) { r.Reports.Formats = []string{"pdf"} }, []string{"Reports.Formats"}},
+		"unknown gate": {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{{Name: "min-luck"}} }, []string{"Gates"}},
+		"random inputs": {func(r *mcompress.Request) {
+			r.Gates = []mcompress.Gate{mcompress.MinSQNR(1)}
+		}, []string{"Gates.min-sqnr", "Data", "Verification.AllowRandomInputs"}},
 		"data options": {func(r *mcompress.Request) {
 			r.Data = mcompress.Data{Path: fixture("digits_test.npz"), Fill: []string{"a"}}
 		}, nil},
@@ -204,8 +213,10 @@ func TestInvalidRequestsAreErrors(t *testing.T) {
 		"steps and search": {func(r *mcompress.Request) {
 			r.Steps, r.Search = []mcompress.Step{step(t, "weight-int8")}, &mcompress.Search{MaxSize: 1}
 		}, []string{"Search", "Steps"}},
-		"goal":     {func(r *mcompress.Request) { r.Search = &mcompress.Search{} }, nil},
-		"baseline": {func(r *mcompress.Request) { r.Gates = []mcompress.Gate{mcompress.MaxBaselineSizeRatio(1)} }, []string{"Gates.max-baseline-size-ratio", "Baseline"}},
+		"goal": {func(r *mcompress.Request) { r.Search = &mcompress.Search{} }, nil},
+		"baseline": {func(r *mcompress.Request) {
+			r.Gates = []mcompress.Gate{mcompress.MaxBaselineSizeRatio(1)}
+		}, []string{"Gates.max-baseline-size-ratio", "Baseline"}},
 		"two models pushed": {func(r *mcompress.Request) {
 			r.Models, r.Push = []string{model, model}, "dir:x"
 		}, nil},
@@ -241,7 +252,8 @@ func TestFineTuneAndDistill(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	var steps int64
 	r := mcompress.Request{
-		Models: []string{fixture("cnn.onnx")}, Output: filepath.Join(dir, "tuned.onnx"), Data: mcompress.Data{Path: fixture("digits_test.npz"), Limit: 64},
+		Models: []string{fixture("cnn.onnx")}, Output: filepath.Join(dir, "tuned.onnx"),
+		Data: mcompress.Data{Path: fixture("digits_test.npz"), Limit: 64},
 		Events: mcompress.Events{Progress: func(p mcompress.Progress) {
 			if p.Stage == mcompress.StageTrain {
 				steps = max(steps, p.Done)
@@ -257,7 +269,8 @@ func TestFineTuneAndDistill(t *testing.T) {
 	r.Models, r.Output = nil, filepath.Join(dir, "student.onnx")
 	r.Steps = []mcompress.Step{step(t, "channel"), step(t, "distill", few)}
 	res, err = r.Distill(ctx, fixture("cnn.onnx"))
-	if err != nil || len(res.Report.Training) != 1 || res.Report.Training[0].Metric != "" || res.Report.Totals.FileBytes.After >= res.Report.Totals.FileBytes.Before {
+	if err != nil || len(res.Report.Training) != 1 || res.Report.Training[0].Metric != "" ||
+		res.Report.Totals.FileBytes.After >= res.Report.Totals.FileBytes.Before {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
@@ -271,8 +284,9 @@ func TestMetricOfTheLibraryChoosesWeights(t *testing.T) {
 	})
 	for name, v := range map[string]mcompress.Verification{"f1": {Metric: "f1"}, "mine": {Evaluator: e}} {
 		res, err := mcompress.Request{
-			Models: []string{"fixtures/mlp.onnx"}, Output: filepath.Join(t.TempDir(), "tuned.onnx"), Steps: []mcompress.Step{distill.FineTune{Steps: 2}},
-			Data: mcompress.Data{Path: "fixtures/digits_test.npz"}, Verification: v,
+			Models: []string{"fixtures/mlp.onnx"}, Output: filepath.Join(t.TempDir(), "tuned.onnx"),
+			Steps: []mcompress.Step{distill.FineTune{Steps: 2}},
+			Data:  mcompress.Data{Path: "fixtures/digits_test.npz"}, Verification: v,
 		}.FineTune(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -300,8 +314,10 @@ func TestEvaluatorOfTheLibrary(t *testing.T) {
 		return value, err
 	})
 	r := mcompress.Request{
-		Models: []string{"fixtures/mlp.onnx"}, Output: filepath.Join(t.TempDir(), "small.onnx"), Steps: []mcompress.Step{quantize.DynamicInt8{}},
-		Verification: mcompress.Verification{Evaluator: e, AllowRandomInputs: true}, Gates: []mcompress.Gate{mcompress.MaxMetricDrop(0.5)},
+		Models: []string{"fixtures/mlp.onnx"}, Output: filepath.Join(t.TempDir(), "small.onnx"),
+		Steps:        []mcompress.Step{quantize.DynamicInt8{}},
+		Verification: mcompress.Verification{Evaluator: e, AllowRandomInputs: true},
+		Gates:        []mcompress.Gate{mcompress.MaxMetricDrop(0.5)},
 	}
 	_, err := r.Run(t.Context())
 	var rejected *mcompress.RejectedError
@@ -328,7 +344,8 @@ func TestEvaluatorOfTheLibrary(t *testing.T) {
 func TestOptionsSetFields(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out.onnx")
 	data := mcompress.WithDataset(mcompress.Data{Path: fixture("digits_test.npz"), Limit: 50})
-	res, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"), out, quantize.DynamicInt8{}, data, mcompress.WithGates(mcompress.MinSQNR(10)), mcompress.WithReports("json"))
+	res, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"), out, quantize.DynamicInt8{}, data,
+		mcompress.WithGates(mcompress.MinSQNR(10)), mcompress.WithReports("json"))
 	if err != nil || res.Rejected || len(res.Reports) != 1 || res.Report.Verification.Data.Samples != 50 {
 		t.Fatalf("got %+v, %v", res, err)
 	}
@@ -336,10 +353,12 @@ func TestOptionsSetFields(t *testing.T) {
 	if err != nil || len(c.Outputs) != 1 || c.Passed() {
 		t.Errorf("a gate of 200 dB holds: %+v, %v", c, err)
 	}
-	if _, err := mcompress.Verify(t.Context(), fixture("mlp.onnx"), out, mcompress.WithGates(mcompress.MaxSize(1))); mcompress.ExitCode(err) != mcompress.ExitUsage {
+	if _, err := mcompress.Verify(t.Context(), fixture("mlp.onnx"), out,
+		mcompress.WithGates(mcompress.MaxSize(1))); mcompress.ExitCode(err) != mcompress.ExitUsage {
 		t.Errorf("a gate on files: %v", err)
 	}
-	if _, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"), out, nil); mcompress.ExitCode(err) != mcompress.ExitUsage {
+	if _, err := mcompress.Compress(t.Context(), fixture("mlp.onnx"),
+		out, nil); mcompress.ExitCode(err) != mcompress.ExitUsage {
 		t.Errorf("nil: %v", err)
 	}
 	var none mcompress.Option
@@ -351,7 +370,8 @@ func TestOptionsSetFields(t *testing.T) {
 // TestOptionsOfSamplesWithoutVerification leaves options of samples that nothing reads alone.
 func TestOptionsOfSamplesWithoutVerification(t *testing.T) {
 	r := mcompress.Request{
-		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(t.TempDir(), "out.onnx"), Steps: []mcompress.Step{quantize.WeightInt8{}},
+		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(t.TempDir(), "out.onnx"),
+		Steps:        []mcompress.Step{quantize.WeightInt8{}},
 		Verification: mcompress.Verification{Data: mcompress.Data{Layout: "hwc"}},
 	}
 	if _, err := r.Run(t.Context()); mcompress.ExitCode(err) != mcompress.ExitUsage {
@@ -370,12 +390,15 @@ func TestEachOptionSetsItsField(t *testing.T) {
 		option mcompress.Option
 		want   mcompress.Request
 	}{
-		"WithData":              {mcompress.WithData("test.npz"), mcompress.Request{Data: d}},
-		"WithTestData":          {mcompress.WithTestData(d), mcompress.Request{Verification: mcompress.Verification{Data: d}}},
-		"WithAllowRandomInputs": {mcompress.WithAllowRandomInputs(), mcompress.Request{Verification: mcompress.Verification{AllowRandomInputs: true}}},
-		"WithVerify":            {mcompress.WithVerify(true), mcompress.Request{Verification: mcompress.Verification{Force: true}}},
-		"WithTarget":            {mcompress.WithTarget("ort"), mcompress.Request{Target: "ort"}},
-		"WithReports":           {mcompress.WithReports("json"), mcompress.Request{Reports: mcompress.Reports{Formats: []string{"json"}}}},
+		"WithData": {mcompress.WithData("test.npz"), mcompress.Request{Data: d}},
+		"WithTestData": {mcompress.WithTestData(d),
+			mcompress.Request{Verification: mcompress.Verification{Data: d}}},
+		"WithAllowRandomInputs": {mcompress.WithAllowRandomInputs(),
+			mcompress.Request{Verification: mcompress.Verification{AllowRandomInputs: true}}},
+		"WithVerify": {mcompress.WithVerify(true), mcompress.Request{Verification: mcompress.Verification{Force: true}}},
+		"WithTarget": {mcompress.WithTarget("ort"), mcompress.Request{Target: "ort"}},
+		"WithReports": {mcompress.WithReports("json"),
+			mcompress.Request{Reports: mcompress.Reports{Formats: []string{"json"}}}},
 	} {
 		var r mcompress.Request
 		c.option(&r)
@@ -389,8 +412,10 @@ func TestEachOptionSetsItsField(t *testing.T) {
 func TestGatesHaveConstructors(t *testing.T) {
 	var made []string
 	for _, g := range []mcompress.Gate{
-		mcompress.MinCoverage(1), mcompress.MinRatio(1), mcompress.MaxSize(1), mcompress.MinSQNR(1), mcompress.MinCosine(1), mcompress.MinAgreement(1),
-		mcompress.MaxAccuracyDrop(1), mcompress.MaxMetricDrop(1), mcompress.MaxLatencyRatio(1), mcompress.MaxBaselineSizeRatio(1),
+		mcompress.MinCoverage(1), mcompress.MinRatio(1), mcompress.MaxSize(1), mcompress.MinSQNR(1), mcompress.MinCosine(1),
+		mcompress.MinAgreement(1),
+		mcompress.MaxAccuracyDrop(1), mcompress.MaxMetricDrop(1), mcompress.MaxLatencyRatio(1),
+		mcompress.MaxBaselineSizeRatio(1),
 		mcompress.MaxBaselineMetricDrop(1), mcompress.MaxBaselineLatencyRatio(1),
 	} {
 		if g.Bound != 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcompress/mcompress/onnx"
 )
 
-// A Model is an open model. Its weights are read when they are used, so that it must be closed after the last use. The zero
-// value is none: its methods return errors.
+// A Model is an open model. Its weights are read when they are used, so that it must be closed after the last use. The
+// zero value is none: its methods return errors.
 type Model struct {
 	file   *onnx.File
 	reopen func() (*onnx.File, error) // nil for a file on disk
@@ -30,8 +30,8 @@ func OpenContext(ctx context.Context, path string) (*Model, error) {
 	return &Model{file: f}, nil
 }
 
-// OpenFS opens the model called name in fsys, with external data in the folder of the model. Files that do not implement io.ReaderAt,
-// such as those of zip archives, are read into memory.
+// OpenFS opens the model called name in fsys, with external data in the folder of the model. Files that do not
+// implement io.ReaderAt, such as those of zip archives, are read into memory.
 func OpenFS(fsys fs.FS, name string) (*Model, error) {
 	return openWith(func() (*onnx.File, error) { return onnx.OpenFS(fsys, name) })
 }
@@ -86,8 +86,8 @@ func (m *Model) Compress(ctx context.Context, out string, args ...Argument) (*Re
 	return m.Run(ctx, r)
 }
 
-// Run carries out a request, which has no Models, for an open model. A model that is not a file on disk has no journal: an
-// interrupted run begins anew.
+// Run carries out a request, which has no Models, for an open model. A model that is not a file on disk has no journal:
+// an interrupted run begins anew.
 func (m *Model) Run(ctx context.Context, r Request) (*Result, error) {
 	switch err := m.check(); {
 	case err != nil:

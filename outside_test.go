@@ -47,7 +47,8 @@ func run(ctx context.Context, in, out, data, dest string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(res.Report.Tool.Name, res.Report.Totals.FileBytes.After < res.Report.Totals.FileBytes.Before, results[s.Outputs()[0].Name].Shape)
+	fmt.Println(res.Report.Tool.Name, res.Report.Totals.FileBytes.After < res.Report.Totals.FileBytes.Before,
+		results[s.Outputs()[0].Name].Shape)
 	return nil
 }
 `
@@ -65,8 +66,10 @@ func TestModuleOutsideOfTheTree(t *testing.T) {
 		}
 	}
 	// Requirements and checksums are those of the tree: nothing is downloaded.
-	mod := strings.Replace(string(read(t, "go.mod")), "module github.com/mcompress/mcompress", "module example.com/outside", 1)
-	write("go.mod", mod+"\nrequire github.com/mcompress/mcompress v0.0.0\n\nreplace github.com/mcompress/mcompress => "+root+"\n")
+	mod := strings.Replace(string(read(t, "go.mod")), "module github.com/mcompress/mcompress",
+		"module example.com/outside", 1)
+	write("go.mod", mod+"\nrequire github.com/mcompress/mcompress v0.0.0\n\nreplace github.com/mcompress/mcompress => "+
+		root+"\n")
 	write("go.sum", string(read(t, "go.sum")))
 	write("main.go", outsideProgram)
 	bin := filepath.Join(dir, "outside.exe")
@@ -76,7 +79,8 @@ func TestModuleOutsideOfTheTree(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := exec.Command(bin, filepath.Join(root, fixture("mlp.onnx")), filepath.Join(dir, "out.onnx"), filepath.Join(root, fixture("digits_test.npz")), "dir:"+filepath.Join(dir, "pushed")).CombinedOutput()
+	out, err := exec.Command(bin, filepath.Join(root, fixture("mlp.onnx")), filepath.Join(dir, "out.onnx"),
+		filepath.Join(root, fixture("digits_test.npz")), "dir:"+filepath.Join(dir, "pushed")).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -132,9 +132,9 @@ type Unpacked struct {
 	Files  []report.File // with their paths as names
 }
 
-// Unpack restores the model of the packed file at a path, or of in if the path is only its name, at path out, bit for bit.
-// Files of external data have the names that the model refers to, in the folder of the model. Every chunk and the SHA-256
-// of every file are verified before a file appears; so is that of the base.
+// Unpack restores the model of the packed file at a path, or of in if the path is only its name, at path out, bit for
+// bit. Files of external data have the names that the model refers to, in the folder of the model. Every chunk and the
+// SHA-256 of every file are verified before a file appears; so is that of the base.
 func Unpack(ctx context.Context, packed string, in io.Reader, out string, o PackOptions) (_ *Unpacked, err error) {
 	set := &atomicfile.Set{Sync: !o.NoSync}
 	defer func() { err = errors.Join(err, set.Close()) }()

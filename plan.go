@@ -32,8 +32,8 @@ const (
 	resultFile  = "finalized.json"
 )
 
-// A Plan is a run of a request for one model that several processes divide, in a folder on disk or in a bucket: the content
-// of plan.json there.
+// A Plan is a run of a request for one model that several processes divide, in a folder on disk or in a bucket: the
+// content of plan.json there.
 type Plan struct {
 	Workers       int              `json:"workers"`
 	Request       Request          `json:"request"`
@@ -50,7 +50,8 @@ type Plan struct {
 // Folder is the path or URL of the folder of the plan.
 func (p *Plan) Folder() string { return p.folder }
 
-// Exchanged is the maximum number of bytes that a process of a plan in a bucket has on disk: the result, which a search does not know, and the results of layers.
+// Exchanged is the maximum number of bytes that a process of a plan in a bucket has on disk: the result, which a search
+// does not know, and the results of layers.
 func (p *Plan) Exchanged() int64 {
 	n := p.Read
 	for _, f := range p.Files {
@@ -119,9 +120,10 @@ func (d *division) resume(ctx context.Context, x *run, model string, steps []pas
 	return &resumption{d.group, none, none, nil}, nil
 }
 
-// identify is the identity of the run. Its source is identified by names, sizes and times of its files, or by their tags:
-// reading it would take as long as a worker's part.
-func (d *division) identify(ctx context.Context, x *run, model string, steps []pass.Options) (id journal.Identity, err error) {
+// identify is the identity of the run. Its source is identified by names, sizes and times of its files, or by their
+// tags: reading it would take as long as a worker's part.
+func (d *division) identify(ctx context.Context, x *run, model string,
+	steps []pass.Options) (id journal.Identity, err error) {
 	if registry.IsReference(model) {
 		return id, fieldErrorf("a plan is for a file: pull %s first", model)
 	}
@@ -141,7 +143,8 @@ func (d *division) identify(ctx context.Context, x *run, model string, steps []p
 	case err != nil:
 		return id, err
 	case id.Source == "":
-		return id, fieldErrorf("%s: the server sends no strong ETag, by which workers recognize the source: download it first", model)
+		return id, fieldErrorf("%s: the server sends no strong ETag, by which workers recognize the source: download it "+
+			"first", model)
 	}
 	id.Request, err = x.digestOf(ctx, steps)
 	return id, err
@@ -267,8 +270,8 @@ func (d *division) has(ctx context.Context, name string) (bool, error) {
 	return true, f.Close()
 }
 
-// newDivision joins the run of the plan as worker number index, or to finalize it if index is the number of workers. What is
-// left after the result is complete is removed.
+// newDivision joins the run of the plan as worker number index, or to finalize it if index is the number of workers.
+// What is left after the result is complete is removed.
 func newDivision(ctx context.Context, p *Plan, index int) (*division, error) {
 	d := &division{folder: p.folder, plan: p, worker: index < p.Workers}
 	if err := d.open(strconv.Itoa(index)); err != nil {
@@ -281,7 +284,8 @@ func newDivision(ctx context.Context, p *Plan, index int) (*division, error) {
 	return d, nil
 }
 
-// open finds the folder on disk. The role distinguishes the processes of a plan, each of which has one for a folder in a bucket.
+// open finds the folder on disk. The role distinguishes the processes of a plan, each of which has one for a folder in
+// a bucket.
 func (d *division) open(role string) (err error) {
 	d.dir = d.folder
 	if !remote.Is(d.folder) {
@@ -339,8 +343,8 @@ func (d *division) local(output string) string {
 	return filepath.Join(d.dir, remote.Base(output))
 }
 
-// upload uploads the files of a result. If the run is divided, those that workers have uploaded are copied, and another process that has been started to finalize
-// the plan since is an error.
+// upload uploads the files of a result. If the run is divided, those that workers have uploaded are copied, and another
+// process that has been started to finalize the plan since is an error.
 func (d *division) upload(ctx context.Context, files []remote.Upload) error {
 	if d != nil {
 		if err := d.group.Lock(ctx); err != nil {
@@ -354,9 +358,9 @@ func (d *division) upload(ctx context.Context, files []remote.Upload) error {
 }
 
 // Plan makes the plan of a request for one model in a folder, new or without a plan, in which the result will be:
-// s3://BUCKET/PREFIX is for workers without a shared file system. Plan.Write writes it. Workers compute parts of it with Plan.Work, in any order
-// and on any machine that has the files of the request under the same paths or URLs, and one process completes the result
-// with Plan.Finalize. The result has a data file of each worker.
+// s3://BUCKET/PREFIX is for workers without a shared file system. Plan.Write writes it. Workers compute parts of it
+// with Plan.Work, in any order and on any machine that has the files of the request under the same paths or URLs, and
+// one process completes the result with Plan.Finalize. The result has a data file of each worker.
 func (r Request) Plan(ctx context.Context, folder string, workers int) (*Plan, error) {
 	return r.plan(ctx, folder, workers, false)
 }
@@ -383,7 +387,8 @@ func (r Request) plan(ctx context.Context, folder string, workers int, sensitivi
 			return nil, fieldErrorf("a plan has no --%s", o)
 		}
 	}
-	d := &division{folder: folder, planning: true, plan: &Plan{Workers: workers, Request: r, Sensitivities: sensitivities, folder: folder}}
+	d := &division{folder: folder, planning: true,
+		plan: &Plan{Workers: workers, Request: r, Sensitivities: sensitivities, folder: folder}}
 	switch planned, err := d.has(ctx, planFile); {
 	case err != nil:
 		return nil, err
@@ -420,9 +425,10 @@ func (p *Plan) Write(ctx context.Context) error {
 }
 
 // Work computes the part of worker number index. A worker that was interrupted continues, and one that has ended has
-// nothing to do. One that needs results of others waits for them, until there is no new one for the given time: that is a
-// *WaitError. It returns the data files that it has written.
-func (p *Plan) Work(ctx context.Context, index int, patience time.Duration, l Limits, e Events) (_ []report.File, err error) {
+// nothing to do. One that needs results of others waits for them, until there is no new one for the given time: that is
+// a *WaitError. It returns the data files that it has written.
+func (p *Plan) Work(ctx context.Context, index int, patience time.Duration, l Limits,
+	e Events) (_ []report.File, err error) {
 	if index < 0 || index >= p.Workers {
 		return nil, fieldErrorf("{Index} %d: the plan has workers 0 to %d", index, p.Workers-1)
 	}
@@ -480,9 +486,9 @@ func (f Finalized) Err() error {
 	return nil
 }
 
-// Finalize completes the result of the plan when its workers have ended: it waits for them until there is no new result for
-// the given time, computes what they lost, writes the model next to their data files, verifies it, evaluates the gates and
-// writes the reports. The parts of the workers are removed in the end; the plan stays.
+// Finalize completes the result of the plan when its workers have ended: it waits for them until there is no new result
+// for the given time, computes what they lost, writes the model next to their data files, verifies it, evaluates the
+// gates and writes the reports. The parts of the workers are removed in the end; the plan stays.
 func (p *Plan) Finalize(ctx context.Context, patience time.Duration, l Limits, e Events) (_ Finalized, err error) {
 	d, err := newDivision(ctx, p, p.Workers)
 	if err != nil {
@@ -502,7 +508,8 @@ func (p *Plan) Finalize(ctx context.Context, patience time.Duration, l Limits, e
 			return Finalized{}, err
 		}
 		missing := d.group.Missing()
-		return Finalized{}, &WaitError{fmt.Errorf("%s: %d of %d workers have not ended, the first is mcompress work %[1]s --index %[4]d", p.folder, len(missing), p.Workers, missing[0])}
+		return Finalized{}, &WaitError{fmt.Errorf("%s: %d of %d workers have not ended, the first is mcompress work "+
+			"%[1]s --index %[4]d", p.folder, len(missing), p.Workers, missing[0])}
 	}
 	f, err := d.run(ctx, l, e)
 	if err != nil {

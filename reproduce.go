@@ -18,10 +18,11 @@ type Reproduction struct {
 // Identical reports whether all files are bit-identical to those of the report.
 func (r *Reproduction) Identical() bool { return len(r.Different) == 0 }
 
-// Reproduce runs the recipe of a report on the source at a path, and compares the result with the report. The files that the
-// recipe reads are in the folders. A source or file that is not that of the report is an error with ExitGate. Nothing is
-// kept; the result needs space in os.TempDir.
-func Reproduce(ctx context.Context, r *report.Report, source string, folders []string, l Limits) (*Reproduction, error) {
+// Reproduce runs the recipe of a report on the source at a path, and compares the result with the report. The files
+// that the recipe reads are in the folders. A source or file that is not that of the report is an error with ExitGate.
+// Nothing is kept; the result needs space in os.TempDir.
+func Reproduce(ctx context.Context, r *report.Report, source string, folders []string,
+	l Limits) (*Reproduction, error) {
 	q := Request{Models: []string{source}, Limits: l}.Defaults()
 	if err := q.Limits.check(); err != nil {
 		return nil, err

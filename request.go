@@ -10,8 +10,8 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// A Step is a method with its options, such as quantize.DynamicInt8{}: one of the option structs of the packages quantize,
-// prune, distill and sparse.
+// A Step is a method with its options, such as quantize.DynamicInt8{}: one of the option structs of the packages
+// quantize, prune, distill and sparse.
 type Step = pass.Options
 
 // Data names samples and how they become the inputs of a model. Only Path is required. The formats are .npz, .npy, IDX,
@@ -21,8 +21,8 @@ type Data = pass.Samples
 // A Gate is a limit that a result must keep: the constructors such as MinSQNR make them, report.GateNames names all.
 type Gate = report.Limit
 
-// A Request is all that a run is asked for: the models, what is done with them, what results must keep, and where they go.
-// The zero values of its fields are defaults. The program fills one from its flags.
+// A Request is all that a run is asked for: the models, what is done with them, what results must keep, and where they
+// go. The zero values of its fields are defaults. The program fills one from its flags.
 type Request struct {
 	// Models are paths, patterns of paths, https:// and s3://BUCKET/KEY URLs, and references to registries such as
 	// oci://HOST/NAME:TAG.
@@ -43,26 +43,31 @@ type Request struct {
 	// Output is the path of the result, packed if its name ends in .mcz; or a folder, which several models require: one
 	// that exists, or a path with a slash at the end; or a URL s3://BUCKET/KEY. The files that a model needs next to it,
 	// such as configuration and tokenizer, are copied to a folder. Empty for NAME.LABEL.onnx next to the model.
-	Output        string
-	Label         string // of default names; empty for the name of the first step
-	ExportDir     string // folder for sparse weights as .npz files; empty for none
-	DataFiles     int    // number of external data files, of about equal cost; 0 for one where it is needed
-	StripMetadata bool   // leave out doc strings and metadata but those of the model itself, such as stack traces of exporters
-	KeepIR        bool   // keep the IR version of the model; below 4, new initializers are also graph inputs
-	DryRun        bool   // compute sizes and reports, write nothing
-	NoSync        bool   // do not flush files to the disk
-	Restart       bool   // drop the results of an interrupted run, in the folder OUTPUT.partial, instead of continuing it
+	Output    string
+	Label     string // of default names; empty for the name of the first step
+	ExportDir string // folder for sparse weights as .npz files; empty for none
+	DataFiles int    // number of external data files, of about equal cost; 0 for one where it is needed
+	// StripMetadata leaves out doc strings and metadata but those of the model itself, such as stack traces of exporters.
+	StripMetadata bool
+	KeepIR        bool // keep the IR version of the model; below 4, new initializers are also graph inputs
+	DryRun        bool // compute sizes and reports, write nothing
+	NoSync        bool // do not flush files to the disk
+	Restart       bool // drop the results of an interrupted run, in the folder OUTPUT.partial, instead of continuing it
 
 	Verification Verification
 	Gates        []Gate // that results must keep: see RejectedError
-	Baseline     string // report of an earlier result, the path of its model, a reference, or "none", for gates relative to it
+	// Baseline is the report of an earlier result, the path of its model, a reference, or "none", for gates relative to
+	// it.
+	Baseline string
 
 	// BaselineOptional lets the baseline be missing, for the first result: gates relative to it are then open.
 	BaselineOptional bool
 
-	Reports  Reports
-	List     List
-	Push     string // where the result and its reports are pushed if all gates held: oci://HOST/REPOSITORY:TAG, mlflow://…, hf:DIR, dir:DIR
+	Reports Reports
+	List    List
+	// Push is where the result and its reports are pushed if all gates held: oci://HOST/REPOSITORY:TAG, mlflow://…,
+	// hf:DIR, dir:DIR.
+	Push     string
 	Registry Registry
 	Limits   Limits
 	Events   Events `json:"-"`
@@ -77,14 +82,16 @@ type Request struct {
 	dataSuffix string                     // likewise
 }
 
-// A Verification describes how results are compared with their sources before they are published: both models run on the
-// same samples.
+// A Verification describes how results are compared with their sources before they are published: both models run on
+// the same samples.
 type Verification struct {
 	Force bool // whatever the size of the model; otherwise up to 512 MiB of weights, or with data or gates on outputs
 	Skip  bool
 
-	Data  Data // samples; the zero value stands for Request.Data. Without a Path inputs are random, which is no evidence of accuracy
-	Batch int  // size if the batch axis is dynamic; 0 for 1
+	// Data names samples; the zero value stands for Request.Data. Without a Path inputs are random, which is no evidence
+	// of accuracy.
+	Data  Data
+	Batch int // size if the batch axis is dynamic; 0 for 1
 
 	// Training is the data whose classes number the labels of Data, which may have others; nil for Request.Data if Data
 	// is other data.
@@ -120,7 +127,8 @@ type Verification struct {
 }
 
 // A Search finds the method of each weight by measurement: it measures the sensitivity of the outputs to each candidate
-// for each weight, and searches the smallest model that keeps the gates on outputs, or of at most MaxSize the most accurate one.
+// for each weight, and searches the smallest model that keeps the gates on outputs, or of at most MaxSize the most
+// accurate one.
 type Search struct {
 	Candidates []string      // methods with their options, as in "weight-int4:block=64:algo=hqq"; nil for the default ones
 	Options    []pass.Option // of all candidates that have them
@@ -146,10 +154,12 @@ type Reports struct {
 
 // A List says how many models are processed.
 type List struct {
-	KeepPaths bool   // results have the paths of the models below Output, which gets an index of their reports
-	Shard     string // "INDEX/COUNT", the part of the models of about equal bytes; with KeepPaths empty for that of the environment
-	IfChanged bool   // skip models whose result is there: its report has the digests of source, options, inputs and files
-	FailFast  bool   // end after the first model that failed or was rejected
+	KeepPaths bool // results have the paths of the models below Output, which gets an index of their reports
+	// Shard is "INDEX/COUNT", the part of the models of about equal bytes; with KeepPaths empty for that of the
+	// environment.
+	Shard     string
+	IfChanged bool // skip models whose result is there: its report has the digests of source, options, inputs and files
+	FailFast  bool // end after the first model that failed or was rejected
 }
 
 // Registry describes connections to registries.
@@ -161,9 +171,13 @@ type Registry struct {
 
 // Limits are limits on resources. Results do not depend on them.
 type Limits struct {
-	Workers int   // threads; 0 for one per CPU
-	Memory  int64 // bytes for weights that are processed and models that run; 0 for 256 MiB for weights, and half of the available memory for runs
-	Steps   int64 // of one run of a model, which bounds loops: a node that runs is a step, or several if it reads and writes more than 128 KiB; 0 for 2 million
+	Workers int // threads; 0 for one per CPU
+	// Memory is the bytes for weights that are processed and models that run; 0 for 256 MiB for weights, and half of the
+	// available memory for runs.
+	Memory int64
+	// Steps are those of one run of a model, which bounds loops: a node that runs is a step, or several if it reads and
+	// writes more than 128 KiB; 0 for 2 million.
+	Steps int64
 }
 
 // Events are functions that are called during a run; each may be nil.
@@ -218,9 +232,9 @@ func (e Events) stage(model, stage string) (show func(done, total int64), end fu
 		func() { e.Progress(Progress{Model: model, Stage: stage, Ended: true}) }
 }
 
-// EvaluatorFiles are the .npz files of an Evaluator: outputs of the reference and of the model by their names, and inputs
-// and "labels". The first axis of arrays is samples; an array whose runs differ in other axes is one array for each run,
-// NAME.0, NAME.1 and so on. They are removed after the call. ReadArrays reads them.
+// EvaluatorFiles are the .npz files of an Evaluator: outputs of the reference and of the model by their names, and
+// inputs and "labels". The first axis of arrays is samples; an array whose runs differ in other axes is one array for
+// each run, NAME.0, NAME.1 and so on. They are removed after the call. ReadArrays reads them.
 type EvaluatorFiles struct{ Reference, Candidate, Data string }
 
 // An EvaluatorValue is the metric that an Evaluator measures.

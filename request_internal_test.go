@@ -63,14 +63,18 @@ func valueOf(t reflect.Type) reflect.Value {
 
 // isFunction reports whether a field has functions or steps, which have a form of their own.
 func isFunction(path string) bool {
-	return strings.HasPrefix(path, "Events.") || slices.Contains([]string{"Steps", "Alternative", "Verification.Evaluator"}, path)
+	return strings.HasPrefix(path, "Events.") ||
+		slices.Contains([]string{"Steps", "Alternative", "Verification.Evaluator"}, path)
 }
 
-// TestEachFieldIsInTheDigest requires each field to change the options that the digest of a request has, unless it is among those that change no result.
+// TestEachFieldIsInTheDigest requires each field to change the options that the digest of a request has, unless it is
+// among those that change no result.
 func TestEachFieldIsInTheDigest(t *testing.T) {
 	count := 0
 	leaves("", reflect.ValueOf(&Request{}).Elem(), func(path string, _ func()) {
-		neutral := slices.ContainsFunc(neutralFields, func(n string) bool { return path == n || strings.HasPrefix(path, n+".") })
+		neutral := slices.ContainsFunc(neutralFields, func(n string) bool {
+			return path == n || strings.HasPrefix(path, n+".")
+		})
 		if neutral || isFunction(path) {
 			return
 		}
@@ -91,7 +95,8 @@ func TestEachFieldIsInTheDigest(t *testing.T) {
 	}
 	for _, n := range neutralFields {
 		found := false
-		leaves("", reflect.ValueOf(&Request{}).Elem(), func(path string, _ func()) { found = found || path == n || strings.HasPrefix(path, n+".") })
+		leaves("", reflect.ValueOf(&Request{}).Elem(),
+			func(path string, _ func()) { found = found || path == n || strings.HasPrefix(path, n+".") })
 		if !found {
 			t.Errorf("there is no field %s", n)
 		}
@@ -117,7 +122,9 @@ func TestRequestsAreStored(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		if diff := cmp.Diff(r, back, cmp.AllowUnexported(Request{}), cmp.Comparer(func(a, b Evaluator) bool { return a == nil && b == nil }), cmp.Comparer(func(a, b Events) bool { return true })); diff != "" {
+		if diff := cmp.Diff(r, back, cmp.AllowUnexported(Request{}), cmp.Comparer(func(a, b Evaluator) bool {
+			return a == nil && b == nil
+		}), cmp.Comparer(func(a, b Events) bool { return true })); diff != "" {
 			t.Errorf("%s: %s", path, diff)
 		}
 	})
@@ -142,10 +149,13 @@ func TestFieldErrorsNameFields(t *testing.T) {
 	if got := err.Error(); got != "Gates.min-sqnr requires Verification.Data.Path, not {other}: cause" {
 		t.Errorf("got %q", got)
 	}
-	if got := field.Text(func(f string) string { return "<" + f + ">" }); got != "<Gates.min-sqnr> requires <Verification.Data.Path>, not {other}: cause" {
+	if got := field.Text(func(f string) string {
+		return "<" + f + ">"
+	}); got != "<Gates.min-sqnr> requires <Verification.Data.Path>, not {other}: cause" {
 		t.Errorf("got %q", got)
 	}
-	if !slices.Equal(field.Fields(), []string{"Gates.min-sqnr", "Verification.Data.Path"}) || field.Unwrap() != (cmpError{}) {
+	if !slices.Equal(field.Fields(), []string{"Gates.min-sqnr", "Verification.Data.Path"}) ||
+		field.Unwrap() != (cmpError{}) {
 		t.Errorf("got %q, %v", field.Fields(), field.Unwrap())
 	}
 }

@@ -52,7 +52,8 @@ func TestSearchIsPushed(t *testing.T) {
 // TestListsOfModels compresses the parts of a list, with an index of all, and skips results that are there.
 func TestListsOfModels(t *testing.T) {
 	content := map[string][]byte{
-		"a/one.onnx": read(t, fixture("mlp.onnx")), "b/two.onnx": read(t, fixture("cnn.onnx")), "b/bad.onnx": read(t, fixture("digits_test.npz")),
+		"a/one.onnx": read(t, fixture("mlp.onnx")), "b/two.onnx": read(t, fixture("cnn.onnx")),
+		"b/bad.onnx": read(t, fixture("digits_test.npz")),
 	}
 	t.Chdir(t.TempDir())
 	for name, text := range content {
@@ -64,7 +65,8 @@ func TestListsOfModels(t *testing.T) {
 		}
 	}
 	r := mcompress.Request{
-		Models: []string{"a/one.onnx", "b/bad.onnx", "b/two.onnx"}, Output: "out/", Steps: []mcompress.Step{quantize.WeightInt8{}},
+		Models: []string{"a/one.onnx", "b/bad.onnx", "b/two.onnx"}, Output: "out/",
+		Steps:   []mcompress.Step{quantize.WeightInt8{}},
 		Reports: mcompress.Reports{Formats: []string{"json", "html"}}, List: mcompress.List{KeepPaths: true, IfChanged: true},
 	}
 	r.Verification.Skip = true
@@ -84,7 +86,8 @@ func TestListsOfModels(t *testing.T) {
 			t.Errorf("exit code %d of a malformed model", code)
 		}
 	}
-	for _, name := range []string{"out/a/one.weight-int8.onnx", "out/b/two.weight-int8.report.html", "out/" + report.IndexJSON} {
+	for _, name := range []string{"out/a/one.weight-int8.onnx", "out/b/two.weight-int8.report.html",
+		"out/" + report.IndexJSON} {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)
 		}
@@ -106,7 +109,8 @@ func TestListsOfModels(t *testing.T) {
 // TestVariantsOfAModel writes two of the dtypes of transformers.js.
 func TestVariantsOfAModel(t *testing.T) {
 	r := mcompress.Request{
-		Models: []string{fixture("mlp.onnx")}, Output: t.TempDir(), Variants: &mcompress.Variants{DTypes: []string{"fp16", "q8"}},
+		Models: []string{fixture("mlp.onnx")}, Output: t.TempDir(),
+		Variants: &mcompress.Variants{DTypes: []string{"fp16", "q8"}},
 	}
 	r.Verification.Skip = true
 	outcomes, err := r.RunAll(t.Context())
@@ -152,7 +156,8 @@ func TestPlansAreDivided(t *testing.T) {
 		t.Fatal(err)
 	}
 	var early *mcompress.WaitError
-	if _, err := p.Finalize(t.Context(), time.Millisecond, mcompress.Limits{}, mcompress.Events{}); !errors.As(err, &early) || !strings.Contains(err.Error(), "2 of 2 workers") {
+	if _, err := p.Finalize(t.Context(), time.Millisecond, mcompress.Limits{}, mcompress.Events{}); !errors.As(err,
+		&early) || !strings.Contains(err.Error(), "2 of 2 workers") {
 		t.Errorf("finalized before the workers: %v", err)
 	}
 	for i := range 2 {
@@ -161,7 +166,8 @@ func TestPlansAreDivided(t *testing.T) {
 			t.Fatalf("worker %d: %v, %v", i, files, err)
 		}
 	}
-	if _, err := p.Work(t.Context(), 2, 0, mcompress.Limits{}, mcompress.Events{}); mcompress.ExitCode(err) != mcompress.ExitUsage {
+	if _, err := p.Work(t.Context(), 2, 0, mcompress.Limits{},
+		mcompress.Events{}); mcompress.ExitCode(err) != mcompress.ExitUsage {
 		t.Errorf("a third worker: %v", err)
 	}
 	f, err := p.Finalize(t.Context(), time.Minute, mcompress.Limits{}, mcompress.Events{})
@@ -181,7 +187,8 @@ func TestPlansAreDivided(t *testing.T) {
 
 // TestReproduce runs the recipe of a report on its source, and on another one.
 func TestReproduce(t *testing.T) {
-	r := mcompress.Request{Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(t.TempDir(), "out.onnx"), Steps: []mcompress.Step{quantize.WeightInt8{}}}
+	r := mcompress.Request{Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(t.TempDir(), "out.onnx"),
+		Steps: []mcompress.Step{quantize.WeightInt8{}}}
 	r.Verification.Skip = true
 	res, err := r.Run(t.Context())
 	if err != nil {
@@ -191,7 +198,8 @@ func TestReproduce(t *testing.T) {
 	if err != nil || !made.Identical() || len(made.Files) == 0 {
 		t.Errorf("got %+v, %v", made, err)
 	}
-	if _, err := mcompress.Reproduce(t.Context(), res.Report, fixture("cnn.onnx"), nil, mcompress.Limits{}); mcompress.ExitCode(err) != mcompress.ExitGate {
+	if _, err := mcompress.Reproduce(t.Context(), res.Report, fixture("cnn.onnx"), nil,
+		mcompress.Limits{}); mcompress.ExitCode(err) != mcompress.ExitGate {
 		t.Errorf("another source: %v", err)
 	}
 }
@@ -203,7 +211,8 @@ func TestSensitivities(t *testing.T) {
 	if err := os.WriteFile("m.onnx", model, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all, err := mcompress.Request{Models: []string{"m.onnx"}, Search: &mcompress.Search{Candidates: []string{"weight-int8"}}}.Sensitivities(t.Context(), nil)
+	all, err := mcompress.Request{Models: []string{"m.onnx"},
+		Search: &mcompress.Search{Candidates: []string{"weight-int8"}}}.Sensitivities(t.Context(), nil)
 	if err != nil || len(all) != 1 || all[0].Err != nil || len(all[0].Found.Layers) == 0 {
 		t.Fatalf("got %+v, %v", all, err)
 	}
@@ -222,7 +231,8 @@ func TestPatternsAreModels(t *testing.T) {
 		}
 	}
 	r := mcompress.Request{
-		Models: []string{filepath.Join(dir, "*.onnx")}, Output: filepath.Join(dir, "out") + "/", Steps: []mcompress.Step{quantize.WeightInt8{}},
+		Models: []string{filepath.Join(dir, "*.onnx")}, Output: filepath.Join(dir, "out") + "/",
+		Steps: []mcompress.Step{quantize.WeightInt8{}},
 	}
 	r.Verification.Skip = true
 	if res, err := r.Run(t.Context()); mcompress.ExitCode(err) != mcompress.ExitUsage {
@@ -246,8 +256,9 @@ func TestPatternsAreModels(t *testing.T) {
 func TestResultsOfAFailedPush(t *testing.T) {
 	dir := t.TempDir()
 	r := mcompress.Request{
-		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(dir, "out.onnx"), Steps: []mcompress.Step{quantize.WeightInt8{}},
-		Push: "dir:" + filepath.Join(dir, "pushed"),
+		Models: []string{fixture("mlp.onnx")}, Output: filepath.Join(dir, "out.onnx"),
+		Steps: []mcompress.Step{quantize.WeightInt8{}},
+		Push:  "dir:" + filepath.Join(dir, "pushed"),
 	}
 	r.Verification.Skip = true
 	// A file of another content with the name of the result, which a push does not replace.
@@ -259,7 +270,8 @@ func TestResultsOfAFailedPush(t *testing.T) {
 	}
 	outcomes, err := r.RunAll(t.Context())
 	var failed *mcompress.ConclusionError
-	if !errors.As(err, &failed) || mcompress.ExitCode(err) != mcompress.ExitUsage || len(outcomes) != 1 || outcomes[0].Error() != nil {
+	if !errors.As(err, &failed) || mcompress.ExitCode(err) != mcompress.ExitUsage || len(outcomes) != 1 ||
+		outcomes[0].Error() != nil {
 		t.Errorf("got %+v, %v", outcomes, err)
 	}
 }

@@ -16,8 +16,8 @@ type storedRequest struct {
 // A plainRequest is a Request without its methods.
 type plainRequest Request
 
-// MarshalJSON returns the fields of the request by their names, and the steps as the YAML text of a recipe. Functions and
-// options that recipes do not have are left out.
+// MarshalJSON returns the fields of the request by their names, and the steps as the YAML text of a recipe. Functions
+// and options that recipes do not have are left out.
 func (r Request) MarshalJSON() ([]byte, error) {
 	s := storedRequest{plainRequest: (*plainRequest)(&r)}
 	if len(r.Steps) > 0 {

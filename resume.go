@@ -64,8 +64,8 @@ func (r *resumption) leave(ctx context.Context, err error) error {
 	return errors.Join(end(), r.source.Close())
 }
 
-// done returns the result of an earlier run, nil if there is none of the same source and request. stored is the source in a
-// registry, nil if it is a file.
+// done returns the result of an earlier run, nil if there is none of the same source and request. stored is the source
+// in a registry, nil if it is a file.
 func (x *run) done(ctx context.Context, m listed, stored *registry.Stored, steps []pass.Options) (*Result, error) {
 	o := job.Options{Input: m.model, Output: m.published(), Request: x.digest, ReportDir: x.Reports.Dir}
 	if m.staged != nil && m.staged.source != "" {

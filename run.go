@@ -49,8 +49,8 @@ func (o Outcome) Error() error {
 	return o.Err
 }
 
-// Compress compresses the model at path in and writes it to path out, atomically and with a data file next to it where the
-// model needs one. Without steps it copies the model. It is Request.Run for the steps and options.
+// Compress compresses the model at path in and writes it to path out, atomically and with a data file next to it where
+// the model needs one. Without steps it copies the model. It is Request.Run for the steps and options.
 func Compress(ctx context.Context, in, out string, args ...Argument) (*Result, error) {
 	r, err := requestOf(args)
 	if err != nil {
@@ -63,8 +63,8 @@ func Compress(ctx context.Context, in, out string, args ...Argument) (*Result, e
 	return r.Run(ctx)
 }
 
-// Run carries out a request for one model. After an error nothing is written, except for the result that a *RejectedError
-// has. Errors about the content of the model are *onnx.FormatError; ExitCode classifies them all.
+// Run carries out a request for one model. After an error nothing is written, except for the result that a
+// *RejectedError has. Errors about the content of the model are *onnx.FormatError; ExitCode classifies them all.
 func (r Request) Run(ctx context.Context) (*Result, error) {
 	r, err := r.expanded()
 	switch {
@@ -254,7 +254,8 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 			break
 		}
 	}
-	// The index names models that were not reached (List.FailFast) as missing, so that a list is never complete by mistake.
+	// The index names models that were not reached (List.FailFast) as missing, so that a list is never complete by
+	// mistake.
 	if err := index.write(ctx, mine[len(outcomes):]); err != nil {
 		return outcomes, &ConclusionError{err}
 	}
@@ -290,7 +291,8 @@ func (x *run) distinctReports(outs []string) error {
 	for i, out := range outs {
 		path := x.reportPath(out)
 		if other, taken := from[path]; taken {
-			return fieldErrorf("the reports of %s and %s would both become %s; without {Reports.Dir} they are in the folders of the results", remote.Shown(other), remote.Shown(x.Models[i]), path)
+			return fieldErrorf("the reports of %s and %s would both become %s; without {Reports.Dir} they are in the "+
+				"folders of the results", remote.Shown(other), remote.Shown(x.Models[i]), path)
 		}
 		from[path] = x.Models[i]
 	}
@@ -408,7 +410,8 @@ func (x *run) compressed(ctx context.Context, m listed, steps []pass.Options) (_
 	defer end()
 	if f := x.Events.Progress; f != nil {
 		o.TrainingProgress = func(p pass.Progress) {
-			f(Progress{Model: shown, Stage: StageTrain, Done: int64(p.Step), Total: int64(p.Steps), Loss: p.Loss, Training: &p, Ended: p.Done})
+			f(Progress{Model: shown, Stage: StageTrain, Done: int64(p.Step), Total: int64(p.Steps), Loss: p.Loss, Training: &p,
+				Ended: p.Done})
 		}
 	}
 	res, err := job.Run(ctx, o)
@@ -424,18 +427,18 @@ func (x *run) compressed(ctx context.Context, m listed, steps []pass.Options) (_
 // resultOf is the public form of a result.
 func resultOf(res *job.Result, steps []pass.Options) *Result {
 	return &Result{
-		Model: res.Input, Output: res.Output, Rejected: res.Rejected, NotRun: res.NotRun, Reports: res.Reports, Warnings: pass.Warnings(steps),
-		Report: res.Report, UpToDate: res.Done,
+		Model: res.Input, Output: res.Output, Rejected: res.Rejected, NotRun: res.NotRun, Reports: res.Reports,
+		Warnings: pass.Warnings(steps), Report: res.Report, UpToDate: res.Done,
 	}
 }
 
 // job are the options for running steps on a model, with the options of the target set in the steps.
 func (x *run) job(ctx context.Context, model, out string, steps []pass.Options) (o job.Options, err error) {
 	o = job.Options{
-		Input: model, Output: out, Label: x.Label, Steps: steps, Workers: x.Limits.Workers, Memory: x.Limits.recipes(), Limits: x.Limits.run(),
-		Digest: !x.Reports.NoDigests, Sync: !x.NoSync, DryRun: x.DryRun, KeepIR: x.KeepIR, Strip: x.StripMetadata,
-		Exclusive: true,
-		Gates:     x.Gates, Baseline: x.baseline, Errors: !x.Reports.NoErrors, Reports: x.Reports.Formats, ReportDir: x.Reports.Dir, Card: x.card,
+		Input: model, Output: out, Label: x.Label, Steps: steps, Workers: x.Limits.Workers, Memory: x.Limits.recipes(),
+		Limits: x.Limits.run(), Digest: !x.Reports.NoDigests, Sync: !x.NoSync, DryRun: x.DryRun,
+		KeepIR: x.KeepIR, Strip: x.StripMetadata, Exclusive: true, Gates: x.Gates, Baseline: x.baseline,
+		Errors: !x.Reports.NoErrors, Reports: x.Reports.Formats, ReportDir: x.Reports.Dir, Card: x.card,
 		MustChange: x.mustChange, DataSuffix: x.dataSuffix, DataFiles: x.DataFiles, Source: x.source, Dims: x.dims,
 	}
 	if remote.Is(model) {
@@ -451,7 +454,8 @@ func (x *run) job(ctx context.Context, model, out string, steps []pass.Options) 
 }
 
 // saturation is about products of unsigned activations and full-range signed weights.
-const saturation = "on x86 CPUs without VNNI, ONNX Runtime's products with full-range int8 weights may saturate; to run the model there, use --target cpu-avx2, --reduce-range or --weight-type uint8"
+const saturation = "on x86 CPUs without VNNI, ONNX Runtime's products with full-range int8 weights may saturate; to " +
+	"run the model there, use --target cpu-avx2, --reduce-range or --weight-type uint8"
 
 // hints are limitations of the result at run time, which the report lists. With a target there are none, unless options
 // override it.
@@ -479,7 +483,8 @@ func optionOf(s pass.Options, name string) string {
 
 // better tells what the alternative step gives, by a dry run. An error of that is not one of the result.
 func (x *run) better(ctx context.Context, model, out string, res *Result) string {
-	if x.Alternative == nil || res == nil || x.List.KeepPaths || registry.IsReference(model) || !needsAlternative(res.Report) {
+	if x.Alternative == nil || res == nil || x.List.KeepPaths || registry.IsReference(model) ||
+		!needsAlternative(res.Report) {
 		return ""
 	}
 	steps, err := x.withData([]Step{x.Alternative})
@@ -565,7 +570,8 @@ func (x *run) push(ctx context.Context, model string) (*registry.Pushed, error) 
 
 // PushModel collects the files of a model and its reports, which are next to it if reportDir is empty, and pushes them,
 // unless a gate of its report did not hold: then the error is a *PushError. Of the events it uses Progress.
-func PushModel(ctx context.Context, ref registry.Reference, model, reportDir string, o registry.Options, e Events) (*registry.Pushed, error) {
+func PushModel(ctx context.Context, ref registry.Reference, model, reportDir string, o registry.Options,
+	e Events) (*registry.Pushed, error) {
 	show, end := e.stage(model, StageTransfer)
 	a, err := registry.Collect(ctx, model, registry.CollectOptions{ReportDir: reportDir, Progress: show})
 	end()

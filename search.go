@@ -17,12 +17,12 @@ import (
 	"github.com/mcompress/mcompress/report"
 )
 
-// DefaultCandidates are the candidates of a search that names none, in the order in which methods can be combined. Without
-// data static-int8 is left out; with a target methods that are slower there than float.
+// DefaultCandidates are the candidates of a search that names none, in the order in which methods can be combined.
+// Without data static-int8 is left out; with a target methods that are slower there than float.
 func DefaultCandidates() []string {
 	return []string{
-		"static-int8", "dynamic-int8", "weight-int8", "weight-int4", "weight-int4:block=128", "weight-int2:block=16", "weight-int2:block=64",
-		"palette:entries=4", "palette", "float16",
+		"static-int8", "dynamic-int8", "weight-int8", "weight-int4", "weight-int4:block=128", "weight-int2:block=16",
+		"weight-int2:block=64", "palette:entries=4", "palette", "float16",
 	}
 }
 
@@ -80,8 +80,8 @@ func (s *search) options(ctx context.Context, model, out string) (tune.Options, 
 	return o, err
 }
 
-// candidates are those of the request, or the default ones, with the options of the target. Default ones without a form for
-// it, and those known to be slower than float there, are left out; given ones without a form are an error.
+// candidates are those of the request, or the default ones, with the options of the target. Default ones without a form
+// for it, and those known to be slower than float there, are left out; given ones without a form are an error.
 func (s *search) candidates(target *pass.Target) ([]tune.Candidate, error) {
 	given, data := s.Search.Candidates != nil, !s.verify.Data.Generated()
 	words := s.Search.Candidates
@@ -118,7 +118,9 @@ func (s *search) candidates(target *pass.Target) ([]tune.Candidate, error) {
 }
 
 // withTarget returns the steps of a candidate with the options of t.
-func withTarget(t *pass.Target, step func(pass.Globs, tune.Phase, int) (pass.Options, error)) func(pass.Globs, tune.Phase, int) (pass.Options, error) {
+func withTarget(
+	t *pass.Target, step func(pass.Globs, tune.Phase, int) (pass.Options, error),
+) func(pass.Globs, tune.Phase, int) (pass.Options, error) {
 	return func(only pass.Globs, phase tune.Phase, calibrate int) (pass.Options, error) {
 		o, err := step(only, phase, calibrate)
 		if err == nil {
@@ -165,8 +167,8 @@ type Sensitivity struct {
 	Err   error
 }
 
-// Sensitivities measures the sensitivities of the models of a request with a Search, and writes nothing. An error of one of
-// several models does not end those of the others; each is called as soon as a model is done, unless it is nil.
+// Sensitivities measures the sensitivities of the models of a request with a Search, and writes nothing. An error of
+// one of several models does not end those of the others; each is called as soon as a model is done, unless it is nil.
 func (r Request) Sensitivities(ctx context.Context, each func(Sensitivity) error) (_ []Sensitivity, err error) {
 	if r, err = r.Defaults().expanded(); err != nil {
 		return nil, err

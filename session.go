@@ -69,7 +69,8 @@ func (m *Model) NewSession(ctx context.Context, o SessionOptions) (*Session, err
 	if o.WeightCache != "" {
 		cache = &weightcache.Cache{Dir: o.WeightCache, Warn: o.Warning}
 	}
-	e, err := cache.Open(ctx, m.file, engine.Options{Workers: o.Limits.threads(), Limits: memory.Limits{Memory: o.Limits.Memory, Steps: o.Limits.Steps}})
+	e, err := cache.Open(ctx, m.file, engine.Options{Workers: o.Limits.threads(),
+		Limits: memory.Limits{Memory: o.Limits.Memory, Steps: o.Limits.Steps}})
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +95,9 @@ func (s *Session) Run(ctx context.Context, inputs map[string]*ir.Array) (map[str
 	return outputs, err
 }
 
-// Recycle lets later runs return outputs in the memory of these, which the caller no longer uses. It saves the allocation and the garbage
-// collection of outputs that are large compared with the model, such as the logits of a small language model. It may be called during runs.
-// Split sessions do not reuse memory.
+// Recycle lets later runs return outputs in the memory of these, which the caller no longer uses. It saves the
+// allocation and the garbage collection of outputs that are large compared with the model, such as the logits of a
+// small language model. It may be called during runs. Split sessions do not reuse memory.
 func (s *Session) Recycle(outputs ...*ir.Array) {
 	if e, ok := s.session.(*engine.Interpreter); ok {
 		e.Recycle(outputs...)

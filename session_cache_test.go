@@ -12,7 +12,10 @@ import (
 func TestSessionWithWeightCache(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	for range 2 {
-		s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx", mcompress.SessionOptions{WeightCache: dir, Warning: func(err error) { t.Error(err) }})
+		s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx",
+			mcompress.SessionOptions{WeightCache: dir, Warning: func(err error) {
+				t.Error(err)
+			}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,9 +10,10 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// A MemoryProfile measures the memory of the sessions that are opened with it (SessionOptions.Memory) after their runs, so that a program finds its leaks:
-// sessions that are never closed, outputs that stay referenced, values that remain after runs. The zero value is ready for use. Several
-// sessions and goroutines may share one. It collects garbage after some of the runs, fewer and fewer: it is for tests and diagnosis.
+// A MemoryProfile measures the memory of the sessions that are opened with it (SessionOptions.Memory) after their runs,
+// so that a program finds its leaks: sessions that are never closed, outputs that stay referenced, values that remain
+// after runs. The zero value is ready for use. Several sessions and goroutines may share one. It collects garbage after
+// some of the runs, fewer and fewer: it is for tests and diagnosis.
 type MemoryProfile struct {
 	outputs, outputBytes atomic.Int64 // arrays that Run returned and that are still referenced
 
@@ -37,8 +38,9 @@ type Memory struct {
 	Goroutines int   // of the process
 }
 
-// A MemoryGrowth is one of the numbers of Memory over runs: its name, the first and the last sample, the mean change per run, and whether it
-// grows from sample to sample, which is a leak. The first quarter of the samples is left out, and fewer than nine runs are not checked.
+// A MemoryGrowth is one of the numbers of Memory over runs: its name, the first and the last sample, the mean change
+// per run, and whether it grows from sample to sample, which is a leak. The first quarter of the samples is left out,
+// and fewer than nine runs are not checked.
 type MemoryGrowth struct {
 	Name    string
 	First   int64 // at the first sample after the first quarter
@@ -117,9 +119,11 @@ func (p *MemoryProfile) ran(outputs map[string]*ir.Array) {
 	runtime.GC()
 	m := p.measure()
 	p.samples.Add(
-		profile.Quantity{Name: "open sessions", Value: int64(m.Sessions)}, profile.Quantity{Name: "weights", Value: m.Weights},
+		profile.Quantity{Name: "open sessions", Value: int64(m.Sessions)},
+		profile.Quantity{Name: "weights", Value: m.Weights},
 		profile.Quantity{Name: "arenas", Value: m.Arenas}, profile.Quantity{Name: "running", Value: m.Running},
-		profile.Quantity{Name: "output bytes", Value: m.OutputBytes}, profile.Quantity{Name: "Go heap", Value: m.Heap}, profile.Quantity{Name: "goroutines", Value: int64(m.Goroutines)},
+		profile.Quantity{Name: "output bytes", Value: m.OutputBytes}, profile.Quantity{Name: "Go heap", Value: m.Heap},
+		profile.Quantity{Name: "goroutines", Value: int64(m.Goroutines)},
 	)
 }
 

@@ -22,7 +22,8 @@ func TestMemoryProfileOfRuns(t *testing.T) {
 	for name, retain := range map[string]bool{"retained outputs": true, "released outputs": false} {
 		t.Run(name, func(t *testing.T) {
 			var p mcompress.MemoryProfile
-			s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx", mcompress.SessionOptions{Memory: &p, Limits: mcompress.Limits{Workers: 1}})
+			s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx",
+				mcompress.SessionOptions{Memory: &p, Limits: mcompress.Limits{Workers: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +65,8 @@ func TestMemoryProfileOfRuns(t *testing.T) {
 func TestMemoryProfileOfForgottenSessions(t *testing.T) {
 	var p mcompress.MemoryProfile
 	for range 16 {
-		s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx", mcompress.SessionOptions{Memory: &p, Limits: mcompress.Limits{Workers: 2}})
+		s, err := mcompress.NewSession(t.Context(), "fixtures/mlp.onnx",
+			mcompress.SessionOptions{Memory: &p, Limits: mcompress.Limits{Workers: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,8 @@ func Sign(ctx context.Context, path string, o SignOptions) (*Signature, error) {
 }
 
 // writeSignature writes the bundle of a signature over files below root, with their permissions.
-func writeSignature(path string, key *ecdsa.PublicKey, root string, bundle []byte, list []sign.File) (*Signature, error) {
+func writeSignature(path string, key *ecdsa.PublicKey, root string, bundle []byte,
+	list []sign.File) (*Signature, error) {
 	s := &Signature{Path: path}
 	var paths []string
 	for _, f := range list {

@@ -17,7 +17,8 @@ import (
 	results "github.com/mcompress/mcompress/report/partition"
 )
 
-// SplitOptions are the options of PlanStages and Split. The zero value is two stages with weights of much the same size.
+// SplitOptions are the options of PlanStages and Split. The zero value is two stages with weights of much the same
+// size.
 type SplitOptions struct {
 	Stages  int              // pipeline stages, 2 by default
 	Balance string           // what is balanced between them: one of Balances, the first by default
@@ -71,8 +72,8 @@ func PlanStages(ctx context.Context, path string, o SplitOptions) (*results.Plan
 	return plan.Plan, nil
 }
 
-// Split writes the pipeline stages or tensor-parallel shards of the model at a path into a folder, which is made, with a
-// manifest of the values between them. All files appear together when all are complete, with memory that does not
+// Split writes the pipeline stages or tensor-parallel shards of the model at a path into a folder, which is made, with
+// a manifest of the values between them. All files appear together when all are complete, with memory that does not
 // depend on the size of weights.
 func Split(ctx context.Context, path, folder string, o SplitOptions) (*results.Split, error) {
 	options, err := o.options()
@@ -181,8 +182,8 @@ func (r SplitRun) Compare(ctx context.Context, path, manifest string) (_ *result
 // StageCommand is the argument of the program mcompress that calls ServeStage.
 const StageCommand = "__stage"
 
-// ServeStage runs the files of one stage or rank for SplitRun.Program: it answers requests on in, until it ends, on out.
-// It ends with its parent, and not with ctx, as signals to a group of processes are for the parent.
+// ServeStage runs the files of one stage or rank for SplitRun.Program: it answers requests on in, until it ends, on
+// out. It ends with its parent, and not with ctx, as signals to a group of processes are for the parent.
 func ServeStage(ctx context.Context, in io.Reader, out io.Writer) error {
 	return pipeline.Serve(context.WithoutCancel(ctx), in, out)
 }

@@ -27,7 +27,8 @@ type scratchFolder struct {
 // lockName is the file that the process of a scratch folder locks.
 const lockName = "lock"
 
-// newScratch makes the scratch folder of a kind for a URL, below the user's folder of caches. The key distinguishes several for one URL.
+// newScratch makes the scratch folder of a kind for a URL, below the user's folder of caches. The key distinguishes
+// several for one URL.
 func newScratch(kind, url, key string) (*scratchFolder, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil { // neither XDG_CACHE_HOME nor HOME, as in some containers
@@ -54,7 +55,8 @@ func (s *scratchFolder) leave() {
 	}
 }
 
-// A staged result is written to disk, in a folder of its own, and then uploaded to its URL. What an interrupted run left is in the same folder.
+// A staged result is written to disk, in a folder of its own, and then uploaded to its URL. What an interrupted run
+// left is in the same folder.
 type staged struct {
 	*scratchFolder
 	url  string
@@ -73,8 +75,8 @@ func stage(url string) (*staged, error) {
 	return &staged{scratchFolder: s, url: url, path: filepath.Join(s.dir, remote.Base(url))}, nil
 }
 
-// stage is that of a result of this run. A result that cannot be written to its URL is an error before the work. A result that was not uploaded is of use to
-// --if-changed only, which recognizes it.
+// stage is that of a result of this run. A result that cannot be written to its URL is an error before the work. A
+// result that was not uploaded is of use to --if-changed only, which recognizes it.
 func (x *run) stage(ctx context.Context, model, url string) (*staged, error) {
 	s, err := stage(url)
 	if err != nil || x.DryRun {
@@ -83,7 +85,8 @@ func (x *run) stage(ctx context.Context, model, url string) (*staged, error) {
 	if err = remote.CheckWritable(ctx, url); err == nil && !x.List.IfChanged {
 		err = s.clear()
 	}
-	if err == nil && x.List.IfChanged && remote.Is(model) { // before the model is read: if it is replaced then, its result is not up to date
+	// Before the model is read: if it is replaced then, its result is not up to date.
+	if err == nil && x.List.IfChanged && remote.Is(model) {
 		s.source, err = remote.ModelTag(ctx, model)
 	}
 	if err != nil {
@@ -95,7 +98,8 @@ func (x *run) stage(ctx context.Context, model, url string) (*staged, error) {
 
 // uploadable is the result of an earlier run of the same request that was not uploaded; nil if there is none.
 func (x *run) uploadable(ctx context.Context, m listed) (*Result, error) {
-	res, _, err := job.Done(ctx, job.Options{Input: m.model, Output: m.output, Request: x.digest, ReportDir: x.Reports.Dir})
+	res, _, err := job.Done(ctx, job.Options{Input: m.model, Output: m.output, Request: x.digest,
+		ReportDir: x.Reports.Dir})
 	if res != nil {
 		res.Done = false
 		return resultOf(res, nil), err
@@ -103,8 +107,8 @@ func (x *run) uploadable(ctx context.Context, m listed) (*Result, error) {
 	return nil, errors.Join(err, m.staged.clear())
 }
 
-// publish uploads the files of the result of a model, the model last, and names them in res by their URLs. Those that the workers of a division have uploaded are
-// copied.
+// publish uploads the files of the result of a model, the model last, and names them in res by their URLs. Those that
+// the workers of a division have uploaded are copied.
 func (s *staged) publish(ctx context.Context, d *division, model string, res *Result) error {
 	if res.UpToDate && remote.Is(res.Output) {
 		return nil
@@ -114,8 +118,11 @@ func (s *staged) publish(ctx context.Context, d *division, model string, res *Re
 		return err
 	}
 	for _, part := range res.Report.Source.Files {
-		if at := remote.NextTo(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool { return job.SameFile(f.URL, at) }) {
-			return fieldErrorf("%s: the output would overwrite %s, which the input needs; name another file with {Output}", s.url, part.Name)
+		if at := remote.NextTo(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool {
+			return job.SameFile(f.URL, at)
+		}) {
+			return fieldErrorf("%s: the output would overwrite %s, which the input needs; name another file with {Output}",
+				s.url, part.Name)
 		}
 	}
 	if err := d.upload(ctx, files); err != nil {

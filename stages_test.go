@@ -36,7 +36,8 @@ func tokens(seed int64) map[string]*ir.Array {
 	return map[string]*ir.Array{"input_ids": ir.ArrayOf(ids, 2, 16)}
 }
 
-// Stages and shards compute the outputs of the whole model, also in concurrent runs, and are refused once they are closed.
+// Stages and shards compute the outputs of the whole model, also in concurrent runs, and are refused once they are
+// closed.
 func TestSplitSession(t *testing.T) {
 	whole, err := mcompress.NewSession(t.Context(), splitModel, mcompress.SessionOptions{})
 	if err != nil {
@@ -45,11 +46,13 @@ func TestSplitSession(t *testing.T) {
 	defer whole.Close()
 	for _, c := range []struct{ stages, ranks int }{{1, 0}, {2, 0}, {4, 0}, {0, 2}, {0, 4}} {
 		t.Run(fmt.Sprintf("%d stages, %d ranks", c.stages, c.ranks), func(t *testing.T) {
-			s, err := mcompress.NewSplitSession(t.Context(), splitInto(t, c.stages, c.ranks), mcompress.SessionOptions{Limits: mcompress.Limits{Workers: 1}})
+			s, err := mcompress.NewSplitSession(t.Context(), splitInto(t, c.stages, c.ranks),
+				mcompress.SessionOptions{Limits: mcompress.Limits{Workers: 1}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if in, out := s.Inputs(), s.Outputs(); len(in) != 1 || in[0].Name != "input_ids" || len(out) != 1 || out[0].Name != "logits" {
+			if in, out := s.Inputs(), s.Outputs(); len(in) != 1 || in[0].Name != "input_ids" || len(out) != 1 ||
+				out[0].Name != "logits" {
 				t.Errorf("inputs %v, outputs %v", in, out)
 			}
 			var running sync.WaitGroup
@@ -95,11 +98,15 @@ func TestSplitSessionOfOtherFiles(t *testing.T) {
 		file   string
 		want   string
 	}{
-		"missing stage": {0, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.stage2.onnx")) }, "transformer.stage2.onnx", "no such file or directory"},
+		"missing stage": {0, func(dir string, _ []byte) error {
+			return os.Remove(filepath.Join(dir, "transformer.stage2.onnx"))
+		}, "transformer.stage2.onnx", "no such file or directory"},
 		"missing shard": {2, func(dir string, _ []byte) error {
 			return os.Remove(filepath.Join(dir, "transformer.rank1.segment2.onnx"))
 		}, "transformer.rank1.segment2.onnx", "no such file or directory"},
-		"missing manifest": {0, func(dir string, _ []byte) error { return os.Remove(filepath.Join(dir, "transformer.stages.json")) }, "transformer.stages.json", "no such file or directory"},
+		"missing manifest": {0, func(dir string, _ []byte) error {
+			return os.Remove(filepath.Join(dir, "transformer.stages.json"))
+		}, "transformer.stages.json", "no such file or directory"},
 		"another digest": {0, func(dir string, stage []byte) error {
 			w := bytes.Index(stage, []byte("MatMul")) + 6000 // in a weight
 			stage[w] ^= 1
@@ -130,7 +137,8 @@ func TestSplitSessionOfOtherFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = mcompress.NewSplitSession(t.Context(), manifest, mcompress.SessionOptions{})
-		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, c.file)+": ") || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, c.file)+": ") ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

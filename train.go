@@ -18,9 +18,9 @@ func (r Request) FineTune(ctx context.Context) (*Result, error) {
 	return r.Run(ctx)
 }
 
-// Distill trains the model of the request, a student, on the outputs of the teacher at a path. Without a model the student is
-// derived from the teacher by the steps before training, such as prune.Channel. Steps may have a distill.Distill with
-// options of training, which may name further teachers, or the steps of distill.Stages.
+// Distill trains the model of the request, a student, on the outputs of the teacher at a path. Without a model the
+// student is derived from the teacher by the steps before training, such as prune.Channel. Steps may have a
+// distill.Distill with options of training, which may name further teachers, or the steps of distill.Stages.
 func (r Request) Distill(ctx context.Context, teacher string) (*Result, error) {
 	if len(r.Models) == 0 {
 		r.Models = []string{teacher}
@@ -32,8 +32,8 @@ func (r Request) Distill(ctx context.Context, teacher string) (*Result, error) {
 	return r.Run(ctx)
 }
 
-// training returns steps with one of the method called name, which has the given options: without one, before the methods
-// that follow training.
+// training returns steps with one of the method called name, which has the given options: without one, before the
+// methods that follow training.
 func training(steps []Step, name string, options []pass.Option) ([]Step, error) {
 	steps = slices.Clone(steps)
 	if i := slices.Index(steps, nil); i >= 0 {

@@ -24,26 +24,29 @@ type variant struct {
 	other  []string // for models of which steps compress little; nil for none
 }
 
-// variants are the dtypes of transformers.js with the suffixes of its table DEFAULT_DTYPE_SUFFIX_MAPPING (src/utils/dtypes.js). The names are about
-// the form of weights: fp16 computes in half precision, and q4 is blocks of 32 for MatMulNBits. bnb4 is left out: NF4 needs an operator
-// that onnxruntime-web does not have. q1 is left out: there is no such method.
+// variants are the dtypes of transformers.js with the suffixes of its table DEFAULT_DTYPE_SUFFIX_MAPPING
+// (src/utils/dtypes.js). The names are about the form of weights: fp16 computes in half precision, and q4 is blocks of
+// 32 for MatMulNBits. bnb4 is left out: NF4 needs an operator that onnxruntime-web does not have. q1 is left out: there
+// is no such method.
 var variants = []variant{
 	{dtype: "fp16", suffix: "_fp16", steps: []string{"float16:compute=float16"}},
 	{dtype: "q8", suffix: "_quantized", steps: []string{"dynamic-int8:embeddings"}, other: []string{"weight-int8"}},
 	{dtype: "int8", suffix: "_int8", steps: []string{"dynamic-int8:embeddings"}, other: []string{"weight-int8"}},
-	{dtype: "uint8", suffix: "_uint8", steps: []string{"dynamic-int8:embeddings:weight-type=uint8"}, other: []string{"weight-int8:weight-type=uint8"}},
+	{dtype: "uint8", suffix: "_uint8", steps: []string{"dynamic-int8:embeddings:weight-type=uint8"},
+		other: []string{"weight-int8:weight-type=uint8"}},
 	{dtype: "q4", suffix: "_q4", steps: []string{"weight-int4:form=matmulnbits"}},
 	{dtype: "q4f16", suffix: "_q4f16", steps: []string{"float16:compute=float16", "weight-int4:form=matmulnbits"}},
 	{dtype: "q2", suffix: "_q2", steps: []string{"weight-int2:form=matmulnbits"}},
 	{dtype: "q2f16", suffix: "_q2f16", steps: []string{"float16:compute=float16", "weight-int2:form=matmulnbits"}},
 }
 
-// sessions are the names of models that transformers.js loads (src/models/session_config.js); of a model with another name it loads nothing, so
-// that it becomes model.onnx.
+// sessions are the names of models that transformers.js loads (src/models/session_config.js); of a model with another
+// name it loads nothing, so that it becomes model.onnx.
 var sessions = []string{
-	"audio_encoder", "conditional_decoder", "decoder_model", "decoder_model_merged", "embed_tokens", "encodec_decode", "encoder_model", "gen_head",
-	"gen_img_embeds", "image_decode", "language_model", "latent_denoiser", "lm_head", "model", "prepare_inputs_embeds", "prompt_encoder_mask_decoder",
-	"speech_encoder", "text_encoder", "text_model", "vision_encoder", "vision_model", "voice_decoder",
+	"audio_encoder", "conditional_decoder", "decoder_model", "decoder_model_merged", "embed_tokens", "encodec_decode",
+	"encoder_model", "gen_head", "gen_img_embeds", "image_decode", "language_model", "latent_denoiser", "lm_head", "model",
+	"prepare_inputs_embeds", "prompt_encoder_mask_decoder", "speech_encoder", "text_encoder", "text_model",
+	"vision_encoder", "vision_model", "voice_decoder",
 }
 
 // VariantNames are the dtypes of Variants.
@@ -91,7 +94,9 @@ func (x *run) checkVariants(chosen []variant) error {
 			c, err := parseCandidate(word)
 			return err == nil && pass.Flags(c.method).Lookup(g.Name) != nil
 		}
-		ofMethods := slices.ContainsFunc(chosen, func(v variant) bool { return slices.ContainsFunc(slices.Concat(v.steps, v.other), has) })
+		ofMethods := slices.ContainsFunc(chosen, func(v variant) bool {
+			return slices.ContainsFunc(slices.Concat(v.steps, v.other), has)
+		})
 		if !ofMethods && !ofData(g.Name) {
 			return fieldErrorf("--%s is not an option of the variants %s", g.Name, strings.Join(x.Variants.DTypes, ","))
 		}
@@ -166,7 +171,8 @@ func (x *run) variants(ctx context.Context) (all []Outcome, err error) {
 	return all, nil
 }
 
-// pushable reports whether variants are pushed: all keep their gates, and some were written, even if others could not be.
+// pushable reports whether variants are pushed: all keep their gates, and some were written, even if others could not
+// be.
 func pushable(all []Outcome) bool {
 	written := false
 	for _, o := range all {
@@ -322,8 +328,8 @@ func (x *run) stepsOf(ctx context.Context, v variant, model, out string) ([]pass
 	return x.candidateSteps(v.other)
 }
 
-// candidateSteps are the steps of candidates, with the given options that their methods have. With a target, forms of weights are
-// chosen for that.
+// candidateSteps are the steps of candidates, with the given options that their methods have. With a target, forms of
+// weights are chosen for that.
 func (x *run) candidateSteps(words []string) ([]pass.Options, error) {
 	target, err := x.target()
 	if err != nil {
@@ -340,7 +346,9 @@ func (x *run) candidateSteps(words []string) ([]pass.Options, error) {
 			other := slices.ContainsFunc(given, func(g pass.Option) bool { return g.Name == own.Name })
 			return other || own.Name == "form" && target != nil
 		})
-		step, err := pass.NewStep(c.method, func(fs *flag.FlagSet) error { return errors.Join(fill(fs, given), set(fs, c.options)) })
+		step, err := pass.NewStep(c.method, func(fs *flag.FlagSet) error {
+			return errors.Join(fill(fs, given), set(fs, c.options))
+		})
 		if err != nil {
 			return nil, fieldErrorf("%w", err)
 		}
@@ -349,8 +357,8 @@ func (x *run) candidateSteps(words []string) ([]pass.Options, error) {
 	return steps, nil
 }
 
-// configure copies the files next to the model, or to the folder that the model's folder "onnx" is in, and lists files with
-// external data in config.json, without which transformers.js does not load them.
+// configure copies the files next to the model, or to the folder that the model's folder "onnx" is in, and lists files
+// with external data in config.json, without which transformers.js does not load them.
 func (x *run) configure(model, out string, outcomes []Outcome) (err error) {
 	root := filepath.Dir(filepath.Dir(out))
 	access, err := atomicfile.Like(model)

@@ -18,8 +18,8 @@ type Comparison struct {
 // Passed reports whether all gates hold, and recorded outputs are within the tolerances.
 func (c *Comparison) Passed() bool { return c.Beyond == "" && report.Passed(c.Gates) }
 
-// Verify runs the models at paths a and b on the same samples and compares their outputs: SQNR, cosine similarity, maximum
-// absolute error and top-1 agreement of each, and the accuracy of both models if the samples have labels. It is
+// Verify runs the models at paths a and b on the same samples and compares their outputs: SQNR, cosine similarity,
+// maximum absolute error and top-1 agreement of each, and the accuracy of both models if the samples have labels. It is
 // Request.Verify for the options.
 func Verify(ctx context.Context, a, b string, options ...Option) (*Comparison, error) {
 	r := Request{}
@@ -32,9 +32,9 @@ func Verify(ctx context.Context, a, b string, options ...Option) (*Comparison, e
 	return r.Verify(ctx)
 }
 
-// Verify compares the second model of the request with the first one, or the first one alone with the outputs that the data
-// have. Of the request it uses Data, Verification, Gates on runs and Limits. Without a limit of memory, that of a model is
-// raised if it needs more and the machine has it, and Notes of the result has a note.
+// Verify compares the second model of the request with the first one, or the first one alone with the outputs that the
+// data have. Of the request it uses Data, Verification, Gates on runs and Limits. Without a limit of memory, that of a
+// model is raised if it needs more and the machine has it, and Notes of the result has a note.
 func (r Request) Verify(ctx context.Context) (*Comparison, error) {
 	return r.runs(func(v job.Verification) (*verification.Result, error) {
 		second := ""
@@ -85,8 +85,9 @@ func (r Request) runs(run func(job.Verification) (*verification.Result, error)) 
 	return c, err
 }
 
-// Compare reports on two models without running them: sizes, and each weight of the first model of the request with that of
-// the second one. Of the request it uses Gates on files, Reports and Limits; reports are NAME_OF_B.vs.NAME_OF_A.
+// Compare reports on two models without running them: sizes, and each weight of the first model of the request with
+// that of the second one. Of the request it uses Gates on files, Reports and Limits; reports are
+// NAME_OF_B.vs.NAME_OF_A.
 func (r Request) Compare(ctx context.Context) (*Result, error) {
 	r = r.Defaults()
 	r.Verification.Skip = true
@@ -101,8 +102,9 @@ func (r Request) Compare(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	res, err := job.Compare(ctx, job.Options{
-		Input: r.Models[0], Output: r.Models[1], Workers: r.Limits.Workers, Limits: r.Limits.run(), Digest: !r.Reports.NoDigests,
-		Gates: r.Gates, Reports: r.Reports.Formats, ReportDir: r.Reports.Dir, Card: card,
+		Input: r.Models[0], Output: r.Models[1], Workers: r.Limits.Workers, Limits: r.Limits.run(),
+		Digest: !r.Reports.NoDigests,
+		Gates:  r.Gates, Reports: r.Reports.Formats, ReportDir: r.Reports.Dir, Card: card,
 	})
 	if err != nil {
 		return nil, err
