@@ -135,6 +135,7 @@ func Promote(ctx context.Context, reference, alias string, e Evidence) (*Promoti
 	if err != nil {
 		return nil, err
 	}
+	// Before the gates are evaluated, some of which compare with it.
 	if err := s.champion(ctx, ref, alias); err != nil {
 		return nil, err
 	}
@@ -153,6 +154,7 @@ func Promote(ctx context.Context, reference, alias string, e Evidence) (*Promoti
 	if slices.ContainsFunc(p.Verdicts, func(v Verdict) bool { return !v.Matches() }) {
 		return p, nil
 	}
+	// Last, and without content: until here the alias names the artifact before.
 	moved, err := registry.Move(ctx, ref, alias, e.Registry.options())
 	if err != nil {
 		return nil, err
@@ -232,6 +234,7 @@ func (s *verifier) folder(ctx context.Context, dir string) ([]*evidence.Result, 
 	if results == nil {
 		return []*evidence.Result{whole}, s.unreported(ctx, dir, dir+": no report", whole)
 	}
+	// One signature of the folder covers all models in it; without it each model has its own.
 	_, err = os.Stat(sign.DefaultPath(dir))
 	if s.Signature != "" || err == nil {
 		return append(results, whole), s.ofPath(ctx, dir, whole)

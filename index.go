@@ -22,12 +22,14 @@ type runIndex struct {
 
 // newIndex is the index of the run; nil if it has none.
 func (x *run) newIndex(s Selection) (*runIndex, error) {
+	// Of a part of the list it would name the models of other workers as missing.
 	if !x.List.KeepPaths || x.folder == nil || x.DryRun || s.Count > 1 || !slices.Contains(x.Reports.Formats, "json") {
 		return nil, nil
 	}
 	i := &runIndex{folder: cmp.Or(x.Reports.Dir, x.Output), run: x}
 	for _, name := range []string{report.IndexJSON, report.IndexHTML} {
 		if !remote.Is(i.folder) {
+			// Before hours of work: the index is written last.
 			if err := atomicfile.Check(filepath.Join(i.folder, name)); err != nil {
 				return nil, err
 			}

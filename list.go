@@ -97,6 +97,7 @@ func (x *run) pick(ctx context.Context, outs []string) (mine []listed, s Selecti
 	models := x.Models
 	s = Selection{Index: shard.Index, Count: shard.Count, From: shard.From, OfModels: len(models)}
 	sizes := make([]int64, len(models))
+	// Sizes take a request for each model: a whole list needs none.
 	if shard.Count > 1 {
 		if err := x.measureSizes(ctx, sizes); err != nil {
 			return nil, s, err
@@ -105,6 +106,7 @@ func (x *run) pick(ctx context.Context, outs []string) (mine []listed, s Selecti
 	for _, n := range sizes {
 		s.OfBytes += n
 	}
+	// Each worker computes the assignment of all: they have no other connection.
 	for i, k := range fleet.Assign(sizes, shard.Count) {
 		if k == shard.Index {
 			mine = append(mine, listed{model: models[i], output: outs[i]})

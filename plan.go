@@ -114,6 +114,8 @@ func (d *division) resume(ctx context.Context, x *run, model string, steps []pas
 		d.plan.Identity = id
 		return &resumption{nil, none, none, nil}, nil
 	}
+	// Each worker identifies the run by what it reads itself: another version, source or file of the request would
+	// divide units in another way, and results of two different runs would be joined.
 	if was := d.plan.Identity; was != id {
 		return nil, fieldErrorf("%s was made for %s", filepath.Join(d.folder, planFile), was.Difference(id))
 	}
@@ -225,6 +227,7 @@ func OpenPlan(ctx context.Context, folder string) (*Plan, error) {
 		p.tag = o.Tag()
 	}
 	decoder := json.NewDecoder(io.NewSectionReader(f, 0, min(size, maxPlan)))
+	// A field of a later version would be ignored, and the result be another one.
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(p); err != nil || p.Workers < 1 || len(p.Request.Models) != 1 {
 		return nil, fieldErrorf("%s: not a plan of this version: %v", path, err)
@@ -311,8 +314,10 @@ func (d *division) join(ctx context.Context, index int) error {
 	parts := filepath.Join(d.dir, partsFolder)
 	done, err := d.has(ctx, resultFile)
 	switch {
+	// Without a group the worker has nothing to do: the result is complete.
 	case err != nil || done && d.worker:
 		return err
+	// A process that was killed after it had written the result has left the parts.
 	case done:
 		return journal.Remove(ctx, parts, d.exchange())
 	}
@@ -329,6 +334,7 @@ func (d *division) leave(err error) {
 	if d.scratch == nil {
 		return
 	}
+	// With any other error a repeated worker continues with what is there.
 	if code := ExitCode(err); code == ExitDone || code == ExitGate {
 		_ = os.RemoveAll(filepath.Join(d.dir, partsFolder))
 	}
@@ -378,17 +384,20 @@ func (r Request) plan(ctx context.Context, folder string, workers int, sensitivi
 		return nil, fieldErrorf("a plan sets {Output} and {DataFiles}")
 	}
 	for _, name := range append(r.Models, r.verified().Path, r.Data.Path) {
+		// plan.json is read by all workers, and outlives a signature.
 		if remote.Shown(name) != name {
 			return nil, fieldErrorf("%s: a plan stores no URLs with a query, which may have a signature", remote.Shown(name))
 		}
 	}
 	for _, s := range r.Steps {
+		// plan.json has the steps as a recipe, which would lose such options.
 		if o := pass.OutsideRecipes(s); o != "" {
 			return nil, fieldErrorf("a plan has no --%s", o)
 		}
 	}
 	d := &division{folder: folder, planning: true,
 		plan: &Plan{Workers: workers, Request: r, Sensitivities: sensitivities, folder: folder}}
+	// Before anything is computed: workers of the other plan may be running.
 	switch planned, err := d.has(ctx, planFile); {
 	case err != nil:
 		return nil, err
@@ -405,6 +414,7 @@ func (r Request) plan(ctx context.Context, folder string, workers int, sensitivi
 	if err := d.open("plan"); err != nil {
 		return nil, err
 	}
+	// Planning leaves nothing to continue with.
 	defer d.leave(nil)
 	if _, err := d.run(ctx, r.Limits, r.Events); err != nil {
 		return nil, err
@@ -441,11 +451,14 @@ func (p *Plan) Work(ctx context.Context, index int, patience time.Duration, l Li
 		return d.parts, nil
 	}
 	defer func() { err = errors.Join(err, d.group.Close()) }()
+	// Known from its journal, also by a process that was started again after its end.
 	if d.group.Ended() {
 		return d.parts, nil
 	}
 	for {
 		_, err := d.run(ctx, l, e)
+		// The run begins anew after each wait: units that are done are read from the journals, so that it only costs their
+		// lookup.
 		missing, elsewhere := ir.ElsewhereIn(err)
 		if !elsewhere {
 			if err == nil {
@@ -502,6 +515,7 @@ func (p *Plan) Finalize(ctx context.Context, patience time.Duration, l Limits, e
 	if err := d.group.Lock(ctx); err != nil {
 		return Finalized{}, err
 	}
+	// All workers have ended after it: what is missing then was lost, and is computed by this process.
 	if err := d.group.Wait(ctx, patience, func() bool { return len(d.group.Missing()) == 0 }); err != nil {
 		var ended *journal.PatienceError
 		if !errors.As(err, &ended) {
@@ -519,6 +533,8 @@ func (p *Plan) Finalize(ctx context.Context, patience time.Duration, l Limits, e
 	if code != ExitDone && code != ExitGate {
 		return f, nil
 	}
+	// Before the parts are removed: a process that is killed in between finds the result complete, and only has to
+	// remove them.
 	if err := d.writeFile(ctx, resultFile, map[string]any{"exit_code": code}); err != nil {
 		return f, err
 	}

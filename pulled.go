@@ -35,6 +35,7 @@ type pulledModel struct {
 // pull downloads the files of a model, without its reports, into a folder next to the result. What an interrupted run
 // downloaded is used.
 func (x *run) pull(ctx context.Context, m listed, s *registry.Stored) (_ *pulledModel, err error) {
+	// In the folder of the journal, so that both are kept and removed together.
 	p := &pulledModel{folder: pulledTo(m.output)}
 	if x.DryRun {
 		if p.temporary, err = atomicfile.NewFolder(""); err != nil {
@@ -68,6 +69,7 @@ func (x *run) pull(ctx context.Context, m listed, s *registry.Stored) (_ *pulled
 
 // leave removes the folder, unless repeating a run that ended with this error may help.
 func (p *pulledModel) leave(ctx context.Context, err error) error {
+	// A dry run is not continued.
 	if p.temporary != nil {
 		return p.temporary.Close()
 	}

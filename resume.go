@@ -31,10 +31,12 @@ func (x *run) resume(ctx context.Context, model, out string, steps []pass.Option
 			return nil, err
 		}
 	}
+	// Opened here and read when a digest is needed: by the journal, by the report, or by neither.
 	source, err := job.OpenDigest(ctx, model)
 	if err != nil {
 		return nil, err
 	}
+	// The identity, for which the source is read, is computed in the background, and only if there is a result to keep.
 	j, err := journal.New(ctx, out, func(ctx context.Context) (id journal.Identity, err error) {
 		id.Version = job.Version()
 		if id.Request, err = x.digestOf(ctx, steps); err == nil {
@@ -54,6 +56,8 @@ func (x *run) resume(ctx context.Context, model, out string, steps []pass.Option
 
 // leave ends a run with this error: its results are kept only if repeating it may help.
 func (r *resumption) leave(ctx context.Context, err error) error {
+	// A result, a rejected one and an invalid input are final. After an interruption or a full disk the same command
+	// continues.
 	end := r.remove
 	if repeatable(ctx, err) {
 		end = r.keep
@@ -68,6 +72,7 @@ func (r *resumption) leave(ctx context.Context, err error) error {
 // in a registry, nil if it is a file.
 func (x *run) done(ctx context.Context, m listed, stored *registry.Stored, steps []pass.Options) (*Result, error) {
 	o := job.Options{Input: m.model, Output: m.published(), Request: x.digest, ReportDir: x.Reports.Dir}
+	// Of a source at a URL the tag is compared, as its digest would require reading all of it.
 	if m.staged != nil && m.staged.source != "" {
 		o.SourceCheck = func(ctx context.Context, report string) (bool, error) {
 			tag, err := remote.Source(ctx, report)
@@ -86,6 +91,7 @@ func (x *run) done(ctx context.Context, m listed, stored *registry.Stored, steps
 		p := pulledModel{folder: pulledTo(m.output)}
 		_ = errors.Join(journal.Discard(m.output), p.leave(ctx, nil))
 	case res != nil:
+		// Through resume, which removes only what is of this run: a journal of another request is an error and stays.
 		if r, err := x.resume(ctx, m.model, m.output, steps); err == nil {
 			_ = r.leave(ctx, nil)
 		}

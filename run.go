@@ -137,6 +137,7 @@ func (r Request) expanded() (Request, error) {
 
 // prepare checks what needs files or connections but no model, and sets what all models have in common.
 func (x *run) prepare(ctx context.Context) (err error) {
+	// Before withData, which passes it to steps that train. It reads the files of a program: once for all models.
 	x.identity = x.Verification.commandIdentity(ctx)
 	if x.steps, err = x.withData(x.Steps); err != nil {
 		return err
@@ -154,6 +155,7 @@ func (x *run) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if x.Search != nil {
+		// After verification, on whose samples it measures.
 		if x.search, err = x.newSearch(); err != nil {
 			return err
 		}
@@ -171,17 +173,20 @@ func (x *run) withData(steps []Step) ([]pass.Options, error) {
 		}
 	}
 	v := x.Verification
+	// After the data: the evaluation of training has the metric of the verification, unless the step has its own.
 	list = distill.WithMetric(list, v.Metric, v.Scores, v.evaluator(), x.identity)
 	t, err := x.target()
 	if err != nil {
 		return nil, err
 	}
+	// Last: a target sets options that were not given, by steps or by fields of the request.
 	_, err = t.Apply(list)
 	return list, err
 }
 
 // all compresses each model.
 func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
+	// Names before anything is opened: two results of one name are an error of the request.
 	outs, err := x.outputs()
 	if err != nil {
 		return nil, err
@@ -195,6 +200,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	if x.search != nil {
 		defer func() { err = errors.Join(err, x.search.close()) }()
 	}
+	// After prepare, which has the steps with their stages.
 	if err := x.division.check(x); err != nil {
 		return nil, err
 	}
@@ -205,6 +211,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	for _, text := range pass.Warnings(x.steps) {
 		x.Events.warn(text)
 	}
+	// After the checks of the whole request, so that all workers of a list fail in the same way, whatever their shard.
 	mine, selected, err := x.pick(ctx, outs)
 	if err != nil {
 		return nil, err
@@ -212,6 +219,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	if x.Output != "" && len(outs) > 0 && outs[0] != x.Output {
 		x.folder = x.Models
 		if !x.DryRun && !remote.Is(x.Output) {
+			// Removed if it is empty at the end: a run whose models all failed leaves no folder.
 			undo, err := atomicfile.MakeDir(x.Output)
 			if err != nil {
 				return nil, err
@@ -219,6 +227,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 			defer undo()
 		}
 	}
+	// It reads the files that the request names: after all that may fail at once.
 	if x.digest, err = x.recognized(ctx); err != nil {
 		return nil, err
 	}
@@ -240,6 +249,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	var outcomes []Outcome
 	for _, m := range mine {
 		o := x.outcome(ctx, m)
+		// The end of an interrupted run and not a result of the model: it is not in the index.
 		if o.Err != nil && ctx.Err() != nil {
 			return outcomes, o.Err
 		}
@@ -262,6 +272,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 	if x.Push == "" || len(outcomes) == 0 || outcomes[0].Error() != nil {
 		return outcomes, nil
 	}
+	// A push is of one model (Check), whose files and reports are published.
 	outcomes[0].Pushed, err = x.push(ctx, outcomes[0].Result.Output)
 	return outcomes, err
 }
@@ -339,12 +350,14 @@ func (x *run) outcome(ctx context.Context, m listed) Outcome {
 	if o.Result != nil && o.Result.NotRun != "" {
 		x.Events.warn(o.Result.Output + " was not run: " + o.Result.NotRun)
 	}
+	// After the result is published: it is a hint, and its dry run may fail.
 	o.Alternative = x.better(ctx, m.model, m.output, o.Result)
 	return o
 }
 
 // one compresses a model by the steps, or by those that a search finds, unless its result is there.
 func (x *run) one(ctx context.Context, m listed, steps []pass.Options) (_ *Result, err error) {
+	// Without the files: their digests suffice to recognize a result that is up to date.
 	stored, err := x.stored(ctx, m.model)
 	if err != nil {
 		return nil, err
@@ -362,6 +375,7 @@ func (x *run) one(ctx context.Context, m listed, steps []pass.Options) (_ *Resul
 	if stored == nil {
 		return x.compressed(ctx, m, steps)
 	}
+	// Only now, as a result that is there needs no download.
 	p, err := x.pull(ctx, m, stored)
 	if err != nil {
 		return nil, err
@@ -401,6 +415,7 @@ func (x *run) compressed(ctx context.Context, m listed, steps []pass.Options) (_
 	if err != nil {
 		return nil, err
 	}
+	// The journal and the report need the digest of the source: it is computed once, by whichever needs it first.
 	o.Journal, o.SourceDigest = kept, source
 	o.ManyProcesses, o.Worker = x.division != nil, x.division.isWorker()
 	o.Search, o.Verify, o.ExportDir, o.Folder, o.Request = found, x.verify, x.ExportDir, x.folder, x.digest
@@ -504,6 +519,7 @@ func (x *run) trial(ctx context.Context, model, out string, steps []pass.Options
 	if err != nil {
 		return nil, err
 	}
+	// Sizes only. Gates would reject what is no result, and an unchanged model is an answer.
 	o.DryRun, o.Digest, o.Gates, o.Errors, o.Reports, o.MustChange = true, false, nil, false, nil, false
 	res, err := job.Run(ctx, o)
 	if err != nil {
@@ -583,6 +599,7 @@ func PushModel(ctx context.Context, ref registry.Reference, model, reportDir str
 		if err != nil {
 			return nil, err
 		}
+		// Of the stored report and not of a run: the files may be those of any earlier run, or edited.
 		if !r.Passed() {
 			return nil, &PushError{fmt.Errorf("%s: the verdict is %s: it is not pushed", f.Path, r.Verdict.Text())}
 		}

@@ -40,6 +40,8 @@ func (x *run) newSearch() (*search, error) {
 	if x.verify == nil {
 		return nil, fieldErrorf("{Search} requires verification, which {Verification.Skip} turns off")
 	}
+	// Ranges of activations are computed by the first trial of a candidate, and read by its later ones and for other
+	// weights.
 	folder, err := atomicfile.NewFolder("")
 	if err != nil {
 		return nil, err
@@ -62,6 +64,7 @@ func (s *search) options(ctx context.Context, model, out string) (tune.Options, 
 			o.Gates = append(o.Gates, g)
 		}
 	}
+	// A ratio becomes a size here: the source's size is known for each model only.
 	if s.Search.MinRatio > 0 {
 		f, err := remote.OpenModel(ctx, model)
 		if err != nil {
@@ -96,6 +99,7 @@ func (s *search) candidates(target *pass.Target) ([]tune.Candidate, error) {
 			return nil, fieldErrorf("{Search.Candidates}: %w", err)
 		}
 		if !given {
+			// Options that were given replace those of default candidates, some of which are equal then.
 			c = c.withoutGiven(s.Search.Options, data)
 		}
 		if slices.Contains(known, c.String()) || !given && !data && c.method == (quantize.StaticInt8{}).Method() {
@@ -103,6 +107,7 @@ func (s *search) candidates(target *pass.Target) ([]tune.Candidate, error) {
 		}
 		known = append(known, c.String())
 		t := c.tuned(s.Search.Options, filepath.Join(s.folder.Path, fmt.Sprintf("%d.ranges.json", len(known)-1)))
+		// Tried without weights: whether the target has a form for the method does not depend on them.
 		step, err := t.Step(nil, tune.Trying, 0)
 		if err == nil {
 			err = target.Check([]pass.Options{step})
@@ -136,6 +141,7 @@ func (s *search) choose(ctx context.Context, model, out string, j ir.Journal) ([
 	if err != nil {
 		return nil, nil, err
 	}
+	// Measurements are units of the journal: an interrupted search continues after the last one.
 	o.Journal = j
 	show, end := s.Events.stage(remote.Shown(model), StageSearch)
 	defer end()

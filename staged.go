@@ -39,6 +39,7 @@ func newScratch(kind, url, key string) (*scratchFolder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	// Two processes for one URL would write the same files. The lock of a killed process is free.
 	lock, err := atomicfile.OpenLocked(filepath.Join(dir, lockName), 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
@@ -49,6 +50,7 @@ func newScratch(kind, url, key string) (*scratchFolder, error) {
 // leave removes the folder, unless it has what an interrupted run continues with.
 func (s *scratchFolder) leave() {
 	_ = s.lock.Close()
+	// The lock alone.
 	if entries, err := os.ReadDir(s.dir); err == nil && len(entries) == 1 {
 		_ = os.Remove(s.lock.Name())
 		_ = os.Remove(s.dir)
@@ -71,6 +73,7 @@ func stage(url string) (*staged, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What a killed process was writing; its journal stays.
 	atomicfile.Sweep(s.dir)
 	return &staged{scratchFolder: s, url: url, path: filepath.Join(s.dir, remote.Base(url))}, nil
 }
@@ -82,6 +85,7 @@ func (x *run) stage(ctx context.Context, model, url string) (*staged, error) {
 	if err != nil || x.DryRun {
 		return s, err
 	}
+	// Without IfChanged a result that was not uploaded is made again, as nothing compares it with the request.
 	if err = remote.CheckWritable(ctx, url); err == nil && !x.List.IfChanged {
 		err = s.clear()
 	}
@@ -101,6 +105,7 @@ func (x *run) uploadable(ctx context.Context, m listed) (*Result, error) {
 	res, _, err := job.Done(ctx, job.Options{Input: m.model, Output: m.output, Request: x.digest,
 		ReportDir: x.Reports.Dir})
 	if res != nil {
+		// It is not up to date for the caller, but still to be uploaded.
 		res.Done = false
 		return resultOf(res, nil), err
 	}
@@ -110,6 +115,7 @@ func (x *run) uploadable(ctx context.Context, m listed) (*Result, error) {
 // publish uploads the files of the result of a model, the model last, and names them in res by their URLs. Those that
 // the workers of a division have uploaded are copied.
 func (s *staged) publish(ctx context.Context, d *division, model string, res *Result) error {
+	// The result is at the URL: nothing is staged.
 	if res.UpToDate && remote.Is(res.Output) {
 		return nil
 	}
@@ -117,6 +123,7 @@ func (s *staged) publish(ctx context.Context, d *division, model string, res *Re
 	if err != nil {
 		return err
 	}
+	// After the run, as the data files of a source are known from its model only.
 	for _, part := range res.Report.Source.Files {
 		if at := remote.NextTo(model, part.Name); slices.ContainsFunc(files, func(f remote.Upload) bool {
 			return job.SameFile(f.URL, at)
@@ -133,6 +140,7 @@ func (s *staged) publish(ctx context.Context, d *division, model string, res *Re
 			s.rename(res, p, files[i].URL)
 		}
 	}
+	// After the upload: an interruption before leaves the complete result, which uploadable finds.
 	return s.clear()
 }
 
@@ -171,6 +179,7 @@ func (s *staged) uploads(ctx context.Context, res *Result) (files []remote.Uploa
 		files = append(files, u)
 	}
 	if i := slices.IndexFunc(files, func(f remote.Upload) bool { return f.Path == res.Output }); i >= 0 {
+		// Who reads the model finds all its other files.
 		model := files[i]
 		files = append(slices.Delete(files, i, i+1), model)
 	}

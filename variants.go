@@ -120,6 +120,7 @@ func (x *run) variants(ctx context.Context) (all []Outcome, err error) {
 	if err := x.checkVariants(chosen); err != nil {
 		return nil, err
 	}
+	// Before the names of results, which are in it.
 	done, err := x.variantFolder()
 	if err != nil {
 		return nil, err
@@ -140,6 +141,8 @@ func (x *run) variants(ctx context.Context) (all []Outcome, err error) {
 		defer undo()
 	}
 	x.warnCard()
+	// transformers.js finds external data by this suffix, and a variant without a changed weight would be the source
+	// again.
 	x.mustChange, x.dataSuffix = true, "_data"
 	for i, m := range x.Models {
 		outcomes, err := x.variantsOf(ctx, chosen, m, outs[i])
@@ -268,6 +271,7 @@ func (x *run) variantOutputs() ([]string, error) {
 
 // variantsOf copies a model and writes its variants. Errors of a variant are in its outcome, except for the end of ctx.
 func (x *run) variantsOf(ctx context.Context, chosen []variant, model, out string) ([]Outcome, error) {
+	// Without the source there are no variants.
 	source, err := x.copySource(ctx, model, out)
 	if err != nil {
 		return nil, err
@@ -302,6 +306,7 @@ func (x *run) copySource(ctx context.Context, model, out string) (*Result, error
 	}
 	o.MustChange, o.Gates, o.Reports, o.Errors, o.Target = false, nil, nil, false, nil
 	there := job.SameFile(model, out)
+	// Only its report is needed: reading it in place must not replace it.
 	if there {
 		o.DryRun, o.Output = true, ""
 	}
@@ -321,6 +326,7 @@ func (x *run) stepsOf(ctx context.Context, v variant, model, out string) ([]pass
 	if err != nil || v.other == nil {
 		return steps, err
 	}
+	// A dry run shows how much the method would skip.
 	trial, err := x.trial(ctx, model, out, steps)
 	if err != nil || !needsAlternative(trial) {
 		return steps, nil // an error is that of the run
@@ -344,6 +350,7 @@ func (x *run) candidateSteps(words []string) ([]pass.Options, error) {
 		}
 		c.options = slices.DeleteFunc(c.options, func(own pass.Option) bool {
 			other := slices.ContainsFunc(given, func(g pass.Option) bool { return g.Name == own.Name })
+			// Options that were given replace those of the variant, and a target chooses forms itself.
 			return other || own.Name == "form" && target != nil
 		})
 		step, err := pass.NewStep(c.method, func(fs *flag.FlagSet) error {
@@ -379,6 +386,7 @@ func (x *run) configure(model, out string, outcomes []Outcome) (err error) {
 			return err
 		}
 	}
+	// Before config.json is edited, which may be among the copied files.
 	if err := set.Publish(""); err != nil {
 		return err
 	}
