@@ -28,7 +28,7 @@ type checkpoint struct {
 const stateEntry = "state.json"
 
 // checkpointVersion is that of the format: it changes with the fields of state, and with how training uses them.
-const checkpointVersion = 5
+const checkpointVersion = 6
 
 // header is the content of state.json.
 type header struct {

@@ -33,6 +33,12 @@ func (t *trainer) train(ctx context.Context) error {
 	if err := t.schedule.resolve(ctx, clock); err != nil {
 		return err
 	}
+	// A step that ends an epoch is stored before the evaluation after it, during which training may be interrupted.
+	if t.state.Step > first && t.state.Evaluated < t.state.Step && t.endsEpoch() {
+		if err := t.endEpoch(ctx); err != nil {
+			return err
+		}
+	}
 	for t.state.Step < t.state.Total && !t.state.stopsEarly(*t.settings.Patience) {
 		if err := t.epoch(ctx); err != nil {
 			return err
@@ -69,8 +75,7 @@ func (t *trainer) epoch(ctx context.Context) error {
 		return t.step.targets[k].errUncounted(fmt.Sprintf("the samples of %d steps", t.state.Step-t.state.First),
 			"there is nothing to learn from")
 	}
-	atEnd := t.state.Step%n == 0
-	if atEnd || t.state.Step == t.state.Total {
+	if t.endsEpoch() {
 		if err := t.endEpoch(ctx); err != nil {
 			return err
 		}
@@ -79,7 +84,7 @@ func (t *trainer) epoch(ctx context.Context) error {
 		return err
 	}
 	// After the evaluation and the early weights, which are parts of the checkpoint.
-	if atEnd && t.settings.SaveEvery == 0 || t.state.Step == t.state.Total {
+	if t.state.Step%n == 0 && t.settings.SaveEvery == 0 || t.state.Step == t.state.Total {
 		return t.save()
 	}
 	return nil
@@ -115,10 +120,19 @@ func (t *trainer) endStep(loss float64) {
 	t.progress.endStep(&t.state, t.layout.batch, t.loader.stats())
 }
 
+// endsEpoch reports whether weights are evaluated after the current step: at the end of an epoch or of the training.
+func (t *trainer) endsEpoch() bool {
+	return t.state.Step%t.steps.data.stepsPerEpoch() == 0 || t.state.Step == t.state.Total
+}
+
 // endEpoch evaluates the weights.
 func (t *trainer) endEpoch(ctx context.Context) error {
 	defer t.progress.lap(&t.progress.Evaluate)
-	return t.validation.endEpoch(ctx)
+	err := t.validation.endEpoch(ctx)
+	if err == nil {
+		t.state.Evaluated = t.state.Step
+	}
+	return err
 }
 
 // save writes a checkpoint.

@@ -164,15 +164,22 @@ func TestPrunedWeightsAreRecorded(t *testing.T) {
 	}
 }
 
-// TestResume interrupts training twice and resumes it.
+// TestResume interrupts training and resumes it, within epochs and at their ends.
 func TestResume(t *testing.T) {
 	data := samples(t, 300)
 	base := []string{"data", data, "labels", "label", "epochs", "3", "patience", "3", "dropout", "0.1", "ema", "0.9"}
 	want, plain := trained(t, 2, base...)
-	for _, layout := range [][]string{{}, {"offload", "optimizer"}} {
-		checkpoint := filepath.Join(t.TempDir(), "checkpoint.zip")
+	for _, c := range []struct {
+		layout []string
+		stops  []int
+	}{
+		{nil, []int{5, 13}}, {[]string{"offload", "optimizer"}, []int{5, 13}},
+		// The ends of epochs, before their evaluation, and the last step.
+		{nil, []int{8, 16, 24}},
+	} {
+		checkpoint, layout := filepath.Join(t.TempDir(), "checkpoint.zip"), c.layout
 		o := append(append(base, "save", checkpoint, "save-every", "2", "resume", "true"), layout...)
-		for _, stop := range []int{5, 13} {
+		for _, stop := range c.stops {
 			stopAfter(t, stop, o...)
 		}
 		m := network(1, features, 32, 16, classes)

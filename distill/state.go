@@ -28,6 +28,7 @@ type state struct {
 	BestLoss  float64
 	BestAt    int  // step
 	Averaged  bool // the best weights are a moving average
+	Evaluated int  // last step after which the weights were evaluated
 	LossScale float64
 	Good      int     // steps in a row without overflow
 	Sum       float64 // of losses since the last point
