@@ -130,6 +130,7 @@ func (r *channelRows) convolve(i int) {
 	}
 	for j, a := range w {
 		lag := r.back - j // y[t] depends on x[t-lag]
+		// The first outputs depend on elements of the past, which precede those of x.
 		before := min(lag, r.length)
 		if r.past != nil {
 			kernel.Axpy(y[:before], a, r.past[i*r.back+j:][:before])

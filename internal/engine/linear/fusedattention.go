@@ -61,6 +61,7 @@ func fusedOf(n *op.Node, in []*ir.Array) (*fusedAttention, error) {
 	if scores, err = p.masked(op.Opt(in, 3), scores); err != nil {
 		return nil, err
 	}
+	// Of the masked scores: a mask may have more queries, keys or heads than Q and K, which broadcast to it.
 	lead, rows, keys := scores[:len(scores)-2], scores[len(scores)-2], scores[len(scores)-1]
 	if keys != int64(p.v.rows) {
 		return nil, fmt.Errorf("input V %s has the wrong number of rows for %d keys", in[2], keys)

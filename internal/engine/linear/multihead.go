@@ -24,6 +24,7 @@ func (s headLayout) at(batch, head int) int { return s.from + batch*s.batch + he
 
 // head is the matrix of all tokens of one head.
 func head[T any](s headLayout, data []T, batch, head int) gemm.Matrix[T] {
+	// Without tokens the start of a head is outside of the tensor.
 	return gemm.Rows(data[min(s.at(batch, head), len(data)):], s.token)
 }
 

@@ -216,6 +216,7 @@ func rotateHalves(y, x, cos, sin []float32) {
 	n := len(cos)
 	x1, x2, y1, y2, sin := x[:n], x[n:2*n], y[:n], y[n:2*n], sin[:n]
 	for i, c := range cos {
+		// Both are read before either is written, as y may be x.
 		a, b, s := x1[i], x2[i], sin[i]
 		// Conversions round the products: arm64 would fuse them with the additions.
 		y1[i] = float32(c*a) - float32(s*b)

@@ -71,6 +71,8 @@ func selfOf(n *op.Node, in []*ir.Array) (*selfAttention, error) {
 	}
 	p.q = headLayout{batch: tokens * p.width, head: size, token: p.width}
 	p.k, p.v = p.q, p.q
+	// A token of the projection has the queries of all heads, then their keys, then their values, whose heads may have
+	// another size.
 	p.k.from, p.v.from, p.v.head = int(sizes[0]), int(2*sizes[0]), value
 	p.keys = kvCache{batch, h, p.Keys, size, p.past, tokens}
 	p.values = kvCache{batch, h, p.Keys, value, p.past, tokens}

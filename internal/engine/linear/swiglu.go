@@ -64,6 +64,7 @@ func blocksOf(n int) func(yield func(at int) bool) {
 
 // swish computes a block. y may be a or b.
 func swish(y, a, b []float32, alpha float32) {
+	// Not in y, which may be a: a is needed again after the sigmoid.
 	var buf [swishBlock]float32
 	gate := buf[:len(y)]
 	kernel.MulScalar(gate, a, alpha)

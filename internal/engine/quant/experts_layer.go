@@ -137,6 +137,7 @@ func (l *expertLayer) matrix() *kernel.Quantized { return bitMatrix(l.k, l.n, l.
 // pack packs what is not prepacked of the weights of expert e, in memory.
 func (l *expertLayer) pack(pool *op.Pool, e int, memory []byte) *kernel.Quantized {
 	m := l.matrix()
+	// A copy, to which zero points of this run are added if they are not constant.
 	if l.prepacked {
 		*m = *l.packed[e]
 	}

@@ -85,6 +85,7 @@ func runExperts(c *op.Call) error {
 		}
 	}
 	b := x.buffers(c)
+	// Experts add their outputs to it; a token has those of several.
 	clear(b.result)
 	for e, tokens := range x.route(c) {
 		if len(tokens) > 0 {

@@ -110,6 +110,7 @@ func dynamicMatMulRow(domain, name string) op.Op {
 func multiplyDynamic(c *op.Call, p *product) error {
 	x := ir.View[float32](c.In[0])
 	quantized, work := c.Work[:len(x)], c.Work[aligned(int64(len(x))):]
+	// All of A before the product, as its only scale follows from the range of all elements.
 	scale, zero := rangeOf(c.Pool, x)
 	quantizeAll(c.Pool, quantized, x, scale, zero)
 	s, err := p.scales(ir.ArrayOf([]float32{scale}), c.In[2], nil, 1)
