@@ -45,6 +45,7 @@ func (b *graphBuilder) accumulatedUpdate(p *layout) *accumulatedUpdate {
 	}
 	for i, w := range b.params.weights {
 		g := b.updateGraph([]*parameter{w})
+		// A file for each weight: updates read and write the states of one after the other.
 		g.file = filepath.Join(b.folder, fmt.Sprintf("states.%d", i))
 		u.graphs = append(u.graphs, g)
 	}

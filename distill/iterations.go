@@ -93,6 +93,7 @@ func (it *iterations) prunedNames() map[string]bool {
 // amount returns the fraction of the elements of pruned weights that are zero or were removed.
 func (it *iterations) amount(ctx context.Context) (float64, error) {
 	all, left := int64(0), int64(0)
+	// By the masks: weights keep their values under them until the end.
 	for _, w := range it.movement {
 		for _, keep := range ir.View[float32](w.mask) {
 			all, left = all+1, left+int64(keep)

@@ -159,6 +159,7 @@ func (c *conversion) replace(t *grad.Activations, v *ir.Value, dt ir.DType, shap
 }
 
 func (p *layout) storeFloat16(ctx context.Context, t *grad.Activations, c *conversion) error {
+	// First by type: values whose operators compute on Float16 are stored as they are, and only the rest is converted.
 	converted, err := t.StoreFloat16(ctx, smallActivation, p.exact)
 	for _, v := range converted {
 		// It is a Float16 value by now.

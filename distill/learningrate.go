@@ -131,6 +131,7 @@ func (t *rateTrials) run(ctx context.Context, rate float64, n int) (first, mean 
 	if err := params.writeTo(start); err != nil {
 		return 0, 0, err
 	}
+	// Each step adds to the scores of movement pruning, also those of trials.
 	defer params.copyScores()()
 	step := 0
 	next := func() hyperparameters { return t.steps.hyperparameters(step, rate) }

@@ -127,6 +127,7 @@ func (l *loader) describe(source *dataset.Source) error {
 		}
 		l.sample[l.inputs[i].Name] = s
 	}
+	// So many that the number of samples does not reduce the batch size.
 	n := stepsPerEpoch * max(l.settings.Batch, defaultBatch)
 	l.training = make([]int, n)
 	if *l.settings.Validate > 0 {
@@ -271,6 +272,7 @@ func (l *loader) hasClasses() bool {
 	if !ok || elems(shape) == 1 || l.settings.Loss == "cross-entropy" {
 		return ok
 	}
+	// Integers that fit no output are not its classes.
 	hs, _ := l.settings.heads(l.model.Graph, shape)
 	return len(hs) > 0
 }

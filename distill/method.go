@@ -95,6 +95,7 @@ func (t *trainer) runStep(ctx context.Context, step *pass.Step) error {
 	if err := t.prepare(ctx, teachers); err != nil || step.Env.DryRun {
 		return err
 	}
+	// After prepare, which opens what the checkpoint is compared with, and creates the arrays that it fills.
 	if err := t.resume(ctx); err != nil {
 		return err
 	}
@@ -112,6 +113,7 @@ func newStepTrainer(step *pass.Step, s *settings) (_ *trainer, err error) {
 	// no weights are read in each run
 	t.limits = memory.Limits{Memory: step.Env.Limits.Memory, Steps: step.Env.Limits.Steps}
 	t.params.pruned, t.params.keep = pass.PrunedWeights(step.Model), s.KeepZeros
+	// By the metadata of the model, and by the pruning steps before this training.
 	maps.Copy(t.params.pruned, s.pruned)
 	t.params.selected = selection(step)
 	t.progress.notify, t.limit.exclusive, t.laterBytes = step.Env.OnProgress, step.Env.DedicatedProcess,

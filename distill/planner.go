@@ -143,7 +143,10 @@ func (pl *planner) usage(c *candidate) memoryUsage {
 		m.Transient += outputs
 		nodes += t.nodes
 	}
+	// Not measured unless the process is larger: measurements differ from run to run, and layouts must not.
 	m.Program = memory.ProgramOf(nodes, pl.programSize)
+	// Last, as it depends on all arrays. A collection begins after the allocation that exceeds the limit: the largest
+	// one is kept free.
 	m.Reserve = memory.Headroom(m.arrays(), m.Transient)
 	return m
 }

@@ -54,6 +54,7 @@ func (l *processLimit) measureProgram() int64 {
 	debug.FreeOSMemory()
 	l.set(l.budget, 0)
 	p := memory.Measure()
+	// The plan has the arrays that are in memory already by themselves.
 	n := p.Program + max(p.Resident, p.Go) - l.params.bytes() - l.loader.resident()
 	for _, m := range l.models {
 		n -= m.held

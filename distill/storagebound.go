@@ -45,11 +45,14 @@ func (st *step) floor(names []string) int64 {
 	for i, b := range st.usage.Plan.Blocks {
 		whole := lifetime{b.First, b.Last}
 		switch {
+		// Of a conversion that there would not be.
 		case b.Kind == memory.Scratch && converting[b.First]:
 		case changed[i] == nil:
 			whole.addBytes(live, b.Bytes)
 		default:
 			for t := b.First; t <= b.Last; t++ {
+				// Still needed where another value of the block is live, unless a changed one is, whose bytes are counted
+				// already.
 				if at := (lifetime{t, t}); at.in(others[i]) && !at.in(changed[i]) {
 					live[t] += b.Bytes
 				}

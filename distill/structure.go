@@ -27,11 +27,13 @@ func structureOf(t *grad.Tape) *structure {
 		s.hidden = stagesOf(t, cuts)
 		return s
 	}
+	// The state before each attention is the last cut that it depends on. The one after the last layer is found below.
 	for _, a := range s.attentions {
 		if before := a.Before(cuts); len(before) > 0 {
 			s.hidden = append(s.hidden, before[len(before)-1])
 		}
 	}
+	// The last cut of the shape of a state: those of the head, after the layers, have another one.
 	for _, v := range slices.Backward(cuts) {
 		if len(s.hidden) > 0 && slices.Equal(t.Shape(v), t.Shape(s.hidden[0])) {
 			s.hidden = append(s.hidden, v)
@@ -90,6 +92,7 @@ func (s *structure) pairs(t *structure) []layerPair {
 	units, teacherUnits := s.vectors(), t.vectors()
 	for i, v := range s.hidden {
 		j := slices.IndexFunc(t.hidden, func(u *ir.Value) bool { return s.comparable(v, t, u) && len(s.tape.Shape(v)) > 2 })
+		// Layers of units have no spatial size to be matched by: they are matched by their depth.
 		if at := slices.Index(units, i); at >= 0 && len(teacherUnits) > 0 {
 			j = teacherUnits[uniform(at+1, len(units), len(teacherUnits))-1]
 		}

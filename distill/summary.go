@@ -40,6 +40,7 @@ const maxLive = 8
 // evaluation.
 func (c *candidate) peak() ([]pass.Size, []pass.LiveValue, error) {
 	st, plan := c.step, c.step.blocks()
+	// Graphs run one after the other in one arena, so that the largest has the peak.
 	if c.evaluator != nil && c.evaluator.arena() > max(st.arena(), c.update.arena()) {
 		st, plan = c.evaluator.step, c.evaluator.usage.Plan
 	}

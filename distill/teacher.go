@@ -85,6 +85,7 @@ func (l *loader) teacherTape(ctx context.Context, m *ir.Model, add func(*grad.Ta
 	if err != nil {
 		return nil, err
 	}
+	// Types were inferred for one size, and the session runs with those of micro-batches and of the evaluator.
 	for _, v := range tape.Graph().Inputs {
 		if l.fixedBatch == 0 && len(v.Type.Shape) > 0 {
 			v.Type.Shape[0] = ir.Dim{N: -1}

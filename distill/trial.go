@@ -34,6 +34,7 @@ func RunTrial(ctx context.Context, step *pass.Step, o FineTune, steps int) (_ *T
 		return nil, err
 	}
 	t.state.init(t.layout.storage == "float16")
+	// Without the scheduler: neither trials of rates nor evaluations are measured.
 	t.settings.resolve(t.steps.data.stepsPerEpoch())
 	t.settings.LR, t.state.Total = cmp.Or(t.settings.LR, t.settings.chosenOptimizer().rate), steps
 	r, start := &Trial{Steps: steps, Random: t.loader.set == nil}, startClock()

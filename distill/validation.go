@@ -35,6 +35,7 @@ func (v *validation) endEpoch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// Of equal evaluations the weights are kept, from which training goes on.
 		if averaged = a.compare(best) < 0; averaged {
 			best = a
 		}
