@@ -44,6 +44,24 @@ func decoderGraph() *ir.Graph {
 	return g
 }
 
+// A cache that several Concats extend grows and continues as the first of them does, whenever it is asked.
+func TestFirstExtensionOfACache(t *testing.T) {
+	g := decoderGraph()
+	past := g.Inputs[3]
+	n := g.NewNode(ir.OpID{Type: "Concat"}, []*ir.Value{past, g.Outputs[0].Producer().Input(1)}, ir.IntAttr("axis", 3))
+	past.Type.Shape[3] = ir.Dim{N: -1, Param: "width"}
+	other := g.AddValue("other")
+	n.SetOutputs(other)
+	g.Append(n)
+	g.AddOutput(other)
+	in := Inputs(g)[3]
+	for range 100 {
+		if out, axis := in.continuation(), in.growth(); out != "present.0.key" || axis != 2 {
+			t.Fatalf("continued by %s along axis %d", out, axis)
+		}
+	}
+}
+
 // The inputs that token ids determine, in each of the runs that decode a sequence.
 func TestInputsFollowFromTokens(t *testing.T) {
 	g := decoderGraph()

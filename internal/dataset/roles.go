@@ -60,7 +60,7 @@ func (in Input) role() role {
 
 // usedAs is the role by the operators that read v, data if they do not determine it.
 func usedAs(v *ir.Value) role {
-	if len(concatAxes(v)) > 0 {
+	if len(extensions(v)) > 0 {
 		return cache
 	}
 	for _, u := range v.Uses() {
@@ -88,9 +88,15 @@ func (in Input) readsTokens() bool {
 	})
 }
 
-// concatAxes are the axes to which Concat appends positions to v, by the value that results.
-func concatAxes(v *ir.Value) map[*ir.Value]int {
-	out := map[*ir.Value]int{}
+// An extension is a result of appending positions to a cache along an axis.
+type extension struct {
+	output *ir.Value
+	axis   int
+}
+
+// extensions are those of v by Concat, in the order of its readers. Where there are several, axis and
+// output of the cache are those of the first one, which must be the same one in every run.
+func extensions(v *ir.Value) (all []extension) {
 	for _, u := range v.Uses() {
 		if u.Node == nil || !u.Node.Op.Is("Concat") || u.Index != 0 || len(u.Node.Inputs()) != 2 || v.Type == nil ||
 			u.Node.Input(1).Const != nil {
@@ -106,10 +112,10 @@ func concatAxes(v *ir.Value) map[*ir.Value]int {
 			continue
 		}
 		if o := outputOf(u.Node.Outputs[0]); o != nil {
-			out[o] = axis
+			all = append(all, extension{o, axis})
 		}
 	}
-	return out
+	return all
 }
 
 // outputOf is the output of the graph that v, or a copy of it, is; nil if it is none.
@@ -134,8 +140,8 @@ func (in Input) growth() int {
 	if in.value == nil {
 		return -1
 	}
-	for _, axis := range concatAxes(in.value) {
-		return axis
+	if all := extensions(in.value); len(all) > 0 {
+		return all[0].axis
 	}
 	for _, u := range in.value.Uses() {
 		if u.Node == nil {
@@ -159,8 +165,8 @@ func (in Input) continuation() string {
 	if in.value == nil {
 		return ""
 	}
-	for o := range concatAxes(in.value) {
-		return o.Name
+	if all := extensions(in.value); len(all) > 0 {
+		return all[0].output.Name
 	}
 	for _, u := range in.value.Uses() {
 		if u.Node == nil {
