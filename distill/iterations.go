@@ -104,14 +104,17 @@ func (it *iterations) amount(ctx context.Context) (float64, error) {
 		if v.Removed() {
 			continue
 		}
-		b, err := it.step.Eval.ReadAll(ctx, v.Const)
+		// Pruned weights that are not trained, such as float16 behind Cast, are not float32.
+		err := pass.Scan(ctx, it.step.Eval, v.Const, func(x []float32, _ int64) error {
+			for _, w := range x {
+				if w != 0 {
+					left++
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			return 0, fmt.Errorf("tensor %q: %w", v.Name, err)
-		}
-		for _, x := range ir.View[float32](&ir.Array{DType: ir.Float, Shape: v.Const.Shape, Data: b}) {
-			if x != 0 {
-				left++
-			}
 		}
 	}
 	return float64(all-left) / float64(max(1, all)), nil

@@ -91,6 +91,24 @@ func TestIterativePruning(t *testing.T) {
 	}
 }
 
+// The amount counts weights that are pruned but not trained, of types that training does not have.
+func TestAmountOfOtherTypes(t *testing.T) {
+	for dt, size := range map[ir.DType]int{ir.Float: 4, ir.Float16: 2, ir.BFloat16: 2, ir.Double: 8} {
+		m, e := network(1, features, 32, 16, classes), ir.NewEval(t.TempDir())
+		defer e.Close()
+		raw := make([]byte, 100*size)
+		for i := range 75 {
+			raw[i*size], raw[(i+1)*size-1] = 1, 0x40 // about 2; the other elements are 0
+		}
+		v := m.Graph.AddConst("other", &ir.Tensor{Spec: ir.Spec{DType: dt, Shape: []int64{10, 10}}, Source: ir.Mem(raw)})
+		it := newIterations(&pass.Step{Model: m, Eval: e, Method: "iterative"}, FineTune{})
+		it.elements[v] = 100
+		if got, err := it.amount(t.Context()); err != nil || got != 0.25 {
+			t.Errorf("%v: amount %v, want 0.25; %v", dt, got, err)
+		}
+	}
+}
+
 // Channels that are pruned in steps are as many as in one step.
 func TestIterativeChannelsAddUp(t *testing.T) {
 	data := samples(t, 80)
