@@ -90,7 +90,6 @@ func (c *centroids) hits(vectors [][]float32) []float64 {
 		}
 		n[class]++
 	}
-	delete(sums, noClass)
 	classes := slices.Sorted(maps.Keys(sums))
 	var out []float64
 	for i, v := range vectors {

@@ -117,3 +117,12 @@ func TestTextsAreDecodedByTheCharset(t *testing.T) {
 		}
 	}
 }
+
+// Samples with a negative label neither count nor have a centroid: those here lie where one would be nearest.
+func TestCentroidsIgnoreNegativeLabels(t *testing.T) {
+	c := &centroids{labels: []int64{0, 0, 1, 1, -1, -1, -100, -100}}
+	got := c.hits([][]float32{{1, 0}, {0.9, 0.1}, {0, 1}, {0.6, 0.5}, {1, 0}, {1, 0}, {0, 1}, {0, 1}})
+	if want := []float64{1, 1, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("hits %v, want %v", got, want)
+	}
+}

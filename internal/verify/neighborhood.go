@@ -18,7 +18,6 @@ func (s *LayerComparison) neighbors(n *ir.Node, value string, by map[string]*sum
 		position[m] = i
 	}
 	before, after := nearest(n, position, producers), nearest(n, position, consumers)
-	before = slices.DeleteFunc(before, func(m *ir.Node) bool { return slices.Contains(after, m) })
 	// A side with fewer nodes than its half leaves its places to the other one.
 	first := min(len(before), max(maxNeighbors/2, maxNeighbors-len(after)))
 	nodes := append(before[:first], after[:min(len(after), maxNeighbors-first)]...)
