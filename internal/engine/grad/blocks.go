@@ -13,8 +13,8 @@ import (
 // Blocks returns the segments of the forward graph that are the blocks of a pattern: the nodes of one module each, such
 // as those of encoder.layer.0 for encoder.layer.*. The pattern is a glob of the components of module paths, divided by
 // dots or slashes, and matches at the first component at which it can. Module paths are those that the exporter
-// recorded, otherwise the names of nodes, or of their first results. A block whose nodes are not consecutive is several
-// segments.
+// recorded, otherwise the names of nodes, or of their first results. Nodes of no block between two nodes of a block are
+// part of its segment. A block between whose nodes are some of another one is several segments.
 func (a *Activations) Blocks(pattern string) ([]Segment, error) {
 	globs := components(pattern)
 	for _, g := range globs {
@@ -28,7 +28,8 @@ func (a *Activations) Blocks(pattern string) ([]Segment, error) {
 	for i, n := range a.forward {
 		block := blockOf(n, globs)
 		switch {
-		// Nodes of no block between two nodes of the same one are part of its segment, as last is unchanged.
+		// last stays, so that the block may go on: exporters and optimizers insert nodes without a path inside blocks, each
+		// of which would divide a segment in two, whose results between them are stored.
 		case block == "":
 		case block == last:
 			segments[len(segments)-1].To = i + 1
