@@ -56,13 +56,8 @@ func initialValue(p *grad.Param) float32 {
 // fanIn returns the number of inputs per output of a layer.
 func fanIn(p *grad.Param) int64 {
 	shape := p.Tensor.Shape
-	for _, u := range p.Value.Uses() {
-		if u.Node == nil {
-			continue
-		}
-		if axes, ok := operator.Of(u.Node).Input(u.Index).Axes(u.Node, len(shape)); ok {
-			return max(1, axes.FanIn(shape))
-		}
+	if axes, ok := layerAxes(p.Value, len(shape)); ok {
+		return max(1, axes.FanIn(shape))
 	}
 	return max(1, p.Tensor.Elems()/shape[len(shape)-1])
 }

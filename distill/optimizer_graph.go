@@ -63,19 +63,11 @@ func (u *optimizerGraph) update(p *parameter, w, g *ir.Value) {
 	// Max-norm constraint (Srivastava et al., Dropout, 2014): after the update, of the weights into each unit.
 	if u.settings.MaxNorm > 0 && len(p.array.Shape) > 1 {
 		attrs = append(attrs[:len(attrs):len(attrs)], ir.FloatAttr("max_norm", float32(u.settings.MaxNorm)),
-			ir.IntAttr("norm_axis", unitAxis(p)))
+			ir.IntAttr("norm_axis", p.units.axis), ir.IntAttr("norm_blocks", p.units.blocks))
 	}
 	sum := u.graph.Own(o.op, 1, append(in, hyper), attrs...)[0]
 	sum.Producer().Name = "update of " + p.name
 	u.squareSums = append(u.squareSums, sum)
-}
-
-// unitAxis returns the axis of the units of a weight: columns of a MatMul's right operand, filters of a convolution.
-func unitAxis(p *parameter) int64 {
-	if len(p.array.Shape) == 2 {
-		return 1
-	}
-	return 0
 }
 
 // squareSum returns the sum of the squares of all gradients.

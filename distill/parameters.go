@@ -32,8 +32,9 @@ type parameter struct {
 	gradSum *ir.Array   // accumulated gradient; without data unless the layout accumulates
 	scores  *ir.Array   // of movement pruning, with the mask; nil for other methods
 	mask    *ir.Array
-	pruned  bool          // elements that are 0 stay 0
-	zeros   int           // elements that are 0 before training
+	pruned  bool // elements that are 0 stay 0
+	zeros   int  // elements that are 0 before training
+	units   units
 	decays  bool          // weight decay applies
 	finite  bool          // before training
 	shared  *sharedWeight // nil unless array is the entries of codebooks
@@ -66,8 +67,9 @@ func (ps *parameters) describe(tape *grad.Tape, o optimizer) error {
 		if p.Tensor.DType != ir.Float {
 			return fmt.Errorf("tensor %q is %s; training supports float32", p.Name, p.Tensor.DType)
 		}
-		// Weights of one axis are biases and the vectors of normalizations, which do not decay.
-		w := &parameter{name: p.Name, tensor: p.Tensor, decays: len(p.Tensor.Shape) > 1}
+		// Units are found before the backward pass, whose products read weights in other orientations. Weights of one axis
+		// are biases and the vectors of normalizations, which do not decay.
+		w := &parameter{name: p.Name, tensor: p.Tensor, units: unitsOf(p), decays: len(p.Tensor.Shape) > 1}
 		w.setArray(withoutData(p.Tensor.Spec), o)
 		ps.byName[p.Name] = w
 		ps.weights = append(ps.weights, w)

@@ -18,17 +18,28 @@ func checkNorm(n *op.Node, w *ir.Array) error {
 	if limit == 0 {
 		return nil
 	}
-	_, err := op.Axis(n.Int("norm_axis", 0), len(w.Shape))
-	return err
-}
-
-// units returns the lanes in which each index along norm_axis is one unit.
-func units(n *op.Node, w *ir.Array) lanes {
 	axis, err := op.Axis(n.Int("norm_axis", 0), len(w.Shape))
 	if err != nil {
-		return lanes{}
+		return err
 	}
-	return lanesOf(w.Shape, axis)
+	before := int(op.Product(w.Shape[:axis]))
+	if blocks := n.Int("norm_blocks", 1); blocks < 1 || int64(before)%blocks != 0 {
+		return fmt.Errorf("attribute norm_blocks is %d, want a divisor of %d, the size of the axes before norm_axis",
+			blocks, before)
+	}
+	return nil
+}
+
+// units returns the number of blocks with units of their own, and the lanes of one block, in which each index along
+// norm_axis is one unit.
+func units(n *op.Node, w *ir.Array) (int, lanes) {
+	axis, err := op.Axis(n.Int("norm_axis", 0), len(w.Shape))
+	if err != nil {
+		return 0, lanes{}
+	}
+	blocks, l := max(1, int(n.Int("norm_blocks", 1))), lanesOf(w.Shape, axis)
+	l.outer /= blocks
+	return blocks, l
 }
 
 // unitBlock is the number of neighbouring units per worker, whose weights share cache lines if the axis is the last.
@@ -40,8 +51,16 @@ func limitNorms(c *op.Call) {
 	if limit == 0 {
 		return
 	}
-	w, l := ir.View[float32](c.In[0]), units(c.Node, c.In[0])
-	factors := block.Words[float64](c.Work, l.n)
+	w := ir.View[float32](c.In[0])
+	blocks, l := units(c.Node, c.In[0])
+	factors, size := block.Words[float64](c.Work, l.n), l.rows()*l.n
+	for b := range blocks {
+		limitBlock(c, w[b*size:][:size], l, factors, limit)
+	}
+}
+
+// limitBlock is limitNorms of the units of one block.
+func limitBlock(c *op.Call, w []float32, l lanes, factors []float64, limit float64) {
 	c.Pool.Rows(l.n, unitBlock, func(from, to int) {
 		clear(factors[from:to])
 		l.runs(from, to, func(unit, from, to int) {

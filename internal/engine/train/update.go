@@ -18,7 +18,8 @@ import (
 //
 // With attribute keep_zeros a weight of 0 stays 0, with states of 0: pruned weights are not trained. With attribute
 // max_norm the weights of each unit, one index of axis norm_axis, are scaled to that norm after the update (Srivastava
-// et al. 2014, section 5.1).
+// et al. 2014, section 5.1). The axes before norm_axis are divided into norm_blocks equal parts, 1 by default, with units
+// of their own, such as the groups of a ConvTranspose.
 type update struct {
 	name   string
 	writes []int
@@ -87,7 +88,8 @@ func inputs(in []*ir.Array, least, most int) error {
 func updateWork(n *op.Node, in []*ir.Array, _ int) int64 {
 	size := pieces(int(in[0].Elems()))
 	if n.Float("max_norm", 0) > 0 {
-		size = max(size, units(n, in[0]).n)
+		_, l := units(n, in[0])
+		size = max(size, l.n)
 	}
 	return block.Bytes[float64](size)
 }

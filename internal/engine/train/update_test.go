@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,24 @@ func TestMaxNorm(t *testing.T) {
 	}
 }
 
+// Blocks of the axes before that of the units have units of their own: a weight in blocks is updated as each block alone.
+func TestMaxNormInBlocks(t *testing.T) {
+	hyper := optest.Array[float32](0.1, 1, 1, 0)
+	attrs := []*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 1)}
+	all, g := values[float32](1, 6, 5, 3), values[float32](2, 6, 5, 3)
+	before := all.Data
+	all.Data = slices.Clone(before)
+	results(t, "SGDUpdate", 1, []*ir.Array{all, g, hyper}, append(attrs, ir.IntAttr("norm_blocks", 3))...)
+	for i := range 3 {
+		part := func(b []byte) *ir.Array {
+			return &ir.Array{DType: ir.Float, Shape: []int64{2, 5, 3}, Data: slices.Clone(b[i*120:][:120])}
+		}
+		one := part(before)
+		results(t, "SGDUpdate", 1, []*ir.Array{one, part(g.Data), hyper}, attrs...)
+		same(t, "a block", []*ir.Array{part(all.Data)}, []*ir.Array{one})
+	}
+}
+
 // length returns the norm of a row or column of a matrix.
 func length(a *ir.Array, axis, index int) float64 {
 	sum := 0.0
@@ -180,6 +199,8 @@ func TestUpdateErrors(t *testing.T) {
 		{"SGDUpdate", "nesterov requires momentum", []*ir.Array{w, w, w, hyper}, []*ir.Attr{ir.IntAttr("nesterov", 1)}},
 		{"SGDUpdate", "axis 2 is out of range", []*ir.Array{w, w, hyper},
 			[]*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 2)}},
+		{"SGDUpdate", "attribute norm_blocks is 3", []*ir.Array{w, w, hyper},
+			[]*ir.Attr{ir.FloatAttr("max_norm", 1), ir.IntAttr("norm_axis", 1), ir.IntAttr("norm_blocks", 3)}},
 		{"SGDUpdate", "attribute max_norm is -1", []*ir.Array{w, w, hyper}, []*ir.Attr{ir.FloatAttr("max_norm", -1)}},
 		{"AdamUpdate", "4 inputs, want", []*ir.Array{w, w, w, hyper}, nil},
 		{"AdamUpdate", "input V is float[3], want float[2,2]", []*ir.Array{w, w, w, values[float32](1, 3), hyper}, nil},
