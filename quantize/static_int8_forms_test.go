@@ -117,6 +117,34 @@ func TestBiasesBehindViews(t *testing.T) {
 	}
 }
 
+// Factors and a transposed input of Gemm matter to a quantized bias only: without one its weight is quantized.
+func TestGemmWithoutBias(t *testing.T) {
+	for name, attr := range map[string]*ir.Attr{"plain": nil, "alpha": ir.FloatAttr("alpha", 0.5),
+		"beta": ir.FloatAttr("beta", 2), "transA": ir.IntAttr("transA", 1)} {
+		for _, bias := range []bool{false, true} {
+			s := newBuilder(t, 17)
+			x := s.node("Relu", []*ir.Value{s.node("MatMul", []*ir.Value{s.input("x", 32, 48), s.weight("first", 48, 32)})})
+			in := []*ir.Value{x, s.weight("w", 32, 32)}
+			if bias {
+				in = append(in, s.weight("c", 32))
+			}
+			var attrs []*ir.Attr
+			if attr != nil {
+				attrs = append(attrs, attr)
+			}
+			x = s.node("Relu", []*ir.Value{s.node("Gemm", in, attrs...)})
+			s.output("y", s.node("MatMul", []*ir.Value{x, s.weight("last", 32, 16)}), 32, 16)
+			r := s.apply(variant{StaticInt8{}.Method(), []string{"activation-sqnr=0"}}, 25)
+			quantized := !bias || attr == nil
+			for _, row := range r.Report.Ledger {
+				if row.Tensor == "w" && (row.Form == "qdq") != quantized {
+					t.Errorf("%s, bias %v: form %q, reason %s", name, bias, row.Form, row.Why())
+				}
+			}
+		}
+	}
+}
+
 // Layers that are kept in float stay so in ONNX Runtime, which quantizes float weights between quantized activations
 // itself. Here 8 bits keep nothing of such a weight but the factor of a channel that is zero.
 func TestFloatLayersStayFloatInTheRuntime(t *testing.T) {

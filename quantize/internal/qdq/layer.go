@@ -75,8 +75,10 @@ func (s *Quantizer) convolution(n *ir.Node) *quantizedLayer {
 func (s *Quantizer) matrixLayer(st *weights.Consumer) *quantizedLayer {
 	n := st.Node
 	l := &quantizedLayer{node: n, weight: pass.Trace(n.Input(st.Use.Index)).Base, consumer: st}
-	// A quantized bias is added to the sums of products, whose scale factors would change.
-	if n.Op.Is("Gemm") && (n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1) {
+	// A quantized bias is added to the sums of products, whose scale factors would change, and is corrected by the means of
+	// the input's columns. Without a bias alpha scales the sums alone, and beta has no effect.
+	if n.Op.Is("Gemm") && n.Input(2) != nil &&
+		(n.Int("transA", 0) != 0 || n.Float("alpha", 1) != 1 || n.Float("beta", 1) != 1) {
 		return nil
 	}
 	l.encoding = &spec.PerChannel{Buffers: s.buffers, Weight: l.weight.Const, Shape: st.BaseShape(), Spec: s.weightSpec(),
