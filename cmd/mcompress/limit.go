@@ -9,10 +9,6 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 )
 
-// recipeDivisor limits the memory of lazy tensors to a fraction of the memory limit: the rest is for the graph, the report and
-// garbage that is not collected yet.
-const recipeDivisor = 2
-
 // limitMemory makes the garbage collector run more often before the heap exceeds limit bytes.
 func limitMemory(limit int64) { memory.SetLimit(limit) }
 
@@ -44,6 +40,3 @@ func (t *tool) requestLimits() mcompress.Limits {
 func (t *tool) limits() memory.Limits {
 	return memory.LimitsOf(int64(t.memory), t.limited, t.maxSteps)
 }
-
-// recipeBudget returns the memory budget of lazy tensors under the limit.
-func recipeBudget(limit int64) int64 { return max(1, limit/recipeDivisor) }

@@ -72,10 +72,10 @@ func unoptimised(lib *ort.Library) runner {
 }
 
 // follow runs a chain by its manifest.
-func follow(ctx context.Context, dir string, m *partition.Manifest, in map[string]*ir.Array,
+func follow(ctx context.Context, dir string, m *results.Manifest, in map[string]*ir.Array,
 	run runner) (map[string]*ir.Array, error) {
 	made := map[string]map[string]*ir.Array{"": in}
-	pick := func(list []partition.Arrival) map[string]*ir.Array {
+	pick := func(list []results.Arrival) map[string]*ir.Array {
 		values := map[string]*ir.Array{}
 		for _, a := range list {
 			values[a.Name] = made[a.From][a.Name]

@@ -6,18 +6,19 @@ import (
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // stage is the description of stage k. It adds the types of the stage's outputs.
-func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*Stage, error) {
+func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*partition.Stage, error) {
 	first, end := starts[k], starts[k+1]
-	s := &Stage{
+	s := &partition.Stage{
 		Nodes:   end - first,
 		First:   c.nodes[first].Label(),
 		Last:    c.nodes[end-1].Label(),
-		Inputs:  []Port{},
-		Outputs: []Port{},
-		Crosses: []Port{},
+		Inputs:  []partition.Port{},
+		Outputs: []partition.Port{},
+		Crosses: []partition.Port{},
 	}
 	part := c.part(starts, k)
 	s.Nodes += len(part.constantNodes)
@@ -42,8 +43,8 @@ func (c *cutter) stage(starts []int, k int, declared map[string]*ir.Type) (*Stag
 	return s, err
 }
 
-func (c *cutter) port(v *ir.Value, starts []int) Port {
-	p := Port{Name: v.Name}
+func (c *cutter) port(v *ir.Value, starts []int) partition.Port {
+	p := partition.Port{Name: v.Name}
 	if spec, known := c.types.spec(v); known {
 		p.Type, p.Bytes = spec.String(), spec.Bytes()
 	}
@@ -108,7 +109,7 @@ func (c *cutter) peak(p *part, first, end int) (int64, error) {
 }
 
 // sharedWeights are the constants that several stages need, in the order of their first use.
-func (c *cutter) sharedWeights(starts []int) []Shared {
+func (c *cutter) sharedWeights(starts []int) []partition.Shared {
 	in := map[*ir.Value][]int{}
 	var order []*ir.Value
 	for i, n := range c.nodes {
@@ -122,10 +123,10 @@ func (c *cutter) sharedWeights(starts []int) []Shared {
 			}
 		}
 	}
-	list := []Shared{}
+	list := []partition.Shared{}
 	for _, v := range order {
 		if len(in[v]) > 1 {
-			list = append(list, Shared{Name: v.Name, Bytes: v.Const.Bytes(), Stages: in[v]})
+			list = append(list, partition.Shared{Name: v.Name, Bytes: v.Const.Bytes(), Stages: in[v]})
 		}
 	}
 	return list

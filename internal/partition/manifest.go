@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // maxManifest is the maximum size in bytes of a manifest: 48 layers on 8 ranks take 1 MB.
@@ -18,7 +19,7 @@ const maxManifest = 64 << 20
 // ReadManifest reads NAME.stages.json or NAME.shards.json. Stages are returned as segments of one shard each. Files are
 // in the folder of the manifest, and each input comes from the model's inputs, an earlier file of the same rank, or an
 // earlier reduction: others are errors.
-func ReadManifest(path string) (*ShardManifest, error) {
+func ReadManifest(path string) (*partition.ShardManifest, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -29,8 +30,8 @@ func ReadManifest(path string) (*ShardManifest, error) {
 	}
 	// One reader for both kinds: a chain of stages is a manifest of one rank whose segments have one shard each.
 	var m struct {
-		ShardManifest
-		Stages []Member `json:"stages"`
+		partition.ShardManifest
+		Stages []partition.Member `json:"stages"`
 	}
 	if err := json.NewDecoder(f).Decode(&m); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -39,11 +40,11 @@ func ReadManifest(path string) (*ShardManifest, error) {
 		return nil, fmt.Errorf("%s: version %d of the manifest is not supported", path, m.Version)
 	}
 	for _, s := range m.Stages {
-		shard := Shard{File: s.File, Parts: s.Parts, Outputs: s.Outputs}
+		shard := partition.Shard{File: s.File, Parts: s.Parts, Outputs: s.Outputs}
 		for _, in := range s.Inputs {
-			shard.Inputs = append(shard.Inputs, Operand{Name: in.Name, From: in.From})
+			shard.Inputs = append(shard.Inputs, partition.Operand{Name: in.Name, From: in.From})
 		}
-		m.Ranks, m.Segments = 1, append(m.Segments, Segment{Shards: []Shard{shard}})
+		m.Ranks, m.Segments = 1, append(m.Segments, partition.Segment{Shards: []partition.Shard{shard}})
 	}
 	if err := checkManifest(&m.ShardManifest); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -55,7 +56,7 @@ func ReadManifest(path string) (*ShardManifest, error) {
 const maxRanks = 4096
 
 // checkManifest follows the values through the segments.
-func checkManifest(m *ShardManifest) error {
+func checkManifest(m *partition.ShardManifest) error {
 	if m.Ranks < 1 || m.Ranks > maxRanks || len(m.Segments) == 0 || len(m.Outputs) == 0 {
 		return errors.New("not a manifest of stages or shards")
 	}
@@ -81,7 +82,7 @@ type checker struct {
 	sums    map[string]bool
 }
 
-func (c *checker) segment(s Segment) error {
+func (c *checker) segment(s partition.Segment) error {
 	ranks := map[int]bool{}
 	for _, shard := range s.Shards {
 		_, twice := c.rank[shard.File]
@@ -115,7 +116,7 @@ func (c *checker) segment(s Segment) error {
 			return fmt.Errorf("reduction of %q: operation %q is not supported", r.Name, r.Operation)
 		}
 		if len(s.Shards) == 0 ||
-			slices.ContainsFunc(s.Shards, func(s Shard) bool { return !slices.Contains(s.Outputs, r.Name) }) {
+			slices.ContainsFunc(s.Shards, func(s partition.Shard) bool { return !slices.Contains(s.Outputs, r.Name) }) {
 			return fmt.Errorf("reduction of %q: not an output of all files of the segment", r.Name)
 		}
 		c.sums[r.Name] = true
@@ -129,7 +130,7 @@ func isFileName(name string) bool {
 	return name != "" && name == filepath.Base(name) && filepath.IsLocal(name)
 }
 
-func (c *checker) input(rank int, in Operand) error {
+func (c *checker) input(rank int, in partition.Operand) error {
 	switch {
 	case in.Reduced && c.sums[in.Name], !in.Reduced && in.From == "":
 		return nil
@@ -148,7 +149,7 @@ func (c *checker) has(file, value string) error {
 	return nil
 }
 
-func (c *checker) output(o Result) error {
+func (c *checker) output(o partition.Result) error {
 	if o.Reduced && !c.sums[o.Name] {
 		return errors.New("no reduction")
 	}
@@ -169,7 +170,7 @@ func (c *checker) output(o Result) error {
 
 // CompareFiles returns an error if a file in the folder has another size than in the manifest m, or another digest if
 // digests are compared and the manifest has them.
-func CompareFiles(ctx context.Context, m *ShardManifest, folder string, digests bool) error {
+func CompareFiles(ctx context.Context, m *partition.ShardManifest, folder string, digests bool) error {
 	for _, s := range m.Segments {
 		for _, shard := range s.Shards {
 			for _, p := range shard.Parts {
@@ -182,7 +183,7 @@ func CompareFiles(ctx context.Context, m *ShardManifest, folder string, digests 
 	return nil
 }
 
-func comparePart(ctx context.Context, p Part, folder string, digests bool) error {
+func comparePart(ctx context.Context, p partition.Part, folder string, digests bool) error {
 	path := filepath.Join(folder, p.Name)
 	st, err := os.Stat(path)
 	if err != nil {

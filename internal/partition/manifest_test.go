@@ -11,27 +11,28 @@ import (
 	"testing"
 
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // manifest is a valid one of two ranks: each has a file in both segments, between which a value is summed.
-func manifest() *ShardManifest {
-	shard := func(rank int, file string, outputs []string, in ...Operand) Shard {
-		return Shard{Rank: rank, File: file, Parts: []Part{{Name: file, Size: 1}}, Inputs: in, Outputs: outputs}
+func manifest() *partition.ShardManifest {
+	shard := func(rank int, file string, outputs []string, in ...partition.Operand) partition.Shard {
+		return partition.Shard{Rank: rank, File: file, Parts: []partition.Part{{Name: file, Size: 1}}, Inputs: in, Outputs: outputs}
 	}
-	return &ShardManifest{
+	return &partition.ShardManifest{
 		Version: ManifestVersion, Ranks: 2,
-		Segments: []Segment{
+		Segments: []partition.Segment{
 			{
-				Shards: []Shard{shard(0, "a0", []string{"sum", "own"}, Operand{Name: "x"}),
-					shard(1, "a1", []string{"sum", "own"}, Operand{Name: "x"})},
-				Reductions: []Reduction{{Name: "sum", Operation: "sum"}},
+				Shards: []partition.Shard{shard(0, "a0", []string{"sum", "own"}, partition.Operand{Name: "x"}),
+					shard(1, "a1", []string{"sum", "own"}, partition.Operand{Name: "x"})},
+				Reductions: []partition.Reduction{{Name: "sum", Operation: "sum"}},
 			},
-			{Shards: []Shard{
-				shard(0, "b0", []string{"part", "y"}, Operand{Name: "sum", Reduced: true}, Operand{Name: "own", From: "a0"}),
-				shard(1, "b1", []string{"part"}, Operand{Name: "own", From: "a1"}),
+			{Shards: []partition.Shard{
+				shard(0, "b0", []string{"part", "y"}, partition.Operand{Name: "sum", Reduced: true}, partition.Operand{Name: "own", From: "a0"}),
+				shard(1, "b1", []string{"part"}, partition.Operand{Name: "own", From: "a1"}),
 			}},
 		},
-		Outputs: []Result{{Name: "y", From: "b0"}, {Name: "sum", Reduced: true},
+		Outputs: []partition.Result{{Name: "y", From: "b0"}, {Name: "sum", Reduced: true},
 			{Name: "part", Concat: []string{"b0", "b1"}, Axis: 1}},
 	}
 }
@@ -39,50 +40,50 @@ func manifest() *ShardManifest {
 // A manifest names files of its folder, ranks that there are, and values that exist when they are read: one that does
 // not is an error.
 func TestCheckOfManifests(t *testing.T) {
-	for want, change := range map[string]func(m *ShardManifest){
-		"":                                      func(*ShardManifest) {},
-		"version 2 of the manifest":             func(m *ShardManifest) { m.Version = 2 },
-		"not a manifest of stages or shards":    func(m *ShardManifest) { m.Ranks = 0 },
-		"not a manifest of stages or shards ":   func(m *ShardManifest) { m.Ranks = maxRanks + 1 },
-		"not a manifest of stages or shards  ":  func(m *ShardManifest) { m.Segments = nil },
-		"not a manifest of stages or shards   ": func(m *ShardManifest) { m.Outputs = nil },
-		`"a0" is not the name of a file of its own`: func(m *ShardManifest) {
+	for want, change := range map[string]func(m *partition.ShardManifest){
+		"":                                      func(*partition.ShardManifest) {},
+		"version 2 of the manifest":             func(m *partition.ShardManifest) { m.Version = 2 },
+		"not a manifest of stages or shards":    func(m *partition.ShardManifest) { m.Ranks = 0 },
+		"not a manifest of stages or shards ":   func(m *partition.ShardManifest) { m.Ranks = maxRanks + 1 },
+		"not a manifest of stages or shards  ":  func(m *partition.ShardManifest) { m.Segments = nil },
+		"not a manifest of stages or shards   ": func(m *partition.ShardManifest) { m.Outputs = nil },
+		`"a0" is not the name of a file of its own`: func(m *partition.ShardManifest) {
 			m.Segments[0].Shards[1].File = "a0"
 		},
-		`"../a" is not the name of a file`: func(m *ShardManifest) {
+		`"../a" is not the name of a file`: func(m *partition.ShardManifest) {
 			m.Segments[0].Shards[1].File = "../a"
 		},
-		`"" is not the name of a file`: func(m *ShardManifest) {
+		`"" is not the name of a file`: func(m *partition.ShardManifest) {
 			m.Segments[0].Shards[0].Parts[0].Name = ""
 		},
-		`"d/a" is not the name of a file`: func(m *ShardManifest) {
+		`"d/a" is not the name of a file`: func(m *partition.ShardManifest) {
 			m.Segments[0].Shards[0].Parts[0].Name = "d/a"
 		},
-		`".." is not the name of a file`: func(m *ShardManifest) {
+		`".." is not the name of a file`: func(m *partition.ShardManifest) {
 			m.Segments[0].Shards[0].Parts[0].Name = ".."
 		},
-		"a1: rank -1: there are 2": func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = -1 },
-		"a1: rank 2: there are 2":  func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = 2 },
-		"a1: rank 0: there are 2":  func(m *ShardManifest) { m.Segments[0].Shards[1].Rank = 0 },
-		`a0: input "x": no earlier reduction`: func(m *ShardManifest) {
+		"a1: rank -1: there are 2": func(m *partition.ShardManifest) { m.Segments[0].Shards[1].Rank = -1 },
+		"a1: rank 2: there are 2":  func(m *partition.ShardManifest) { m.Segments[0].Shards[1].Rank = 2 },
+		"a1: rank 0: there are 2":  func(m *partition.ShardManifest) { m.Segments[0].Shards[1].Rank = 0 },
+		`a0: input "x": no earlier reduction`: func(m *partition.ShardManifest) {
 			m.Segments[0].Shards[0].Inputs[0].Reduced = true
 		},
-		`b0: input "own": a1 is the file of another`: func(m *ShardManifest) {
+		`b0: input "own": a1 is the file of another`: func(m *partition.ShardManifest) {
 			m.Segments[1].Shards[0].Inputs[1].From = "a1"
 		},
-		`b0: input "y": not an output of an earlier file "a0"`: func(m *ShardManifest) {
+		`b0: input "y": not an output of an earlier file "a0"`: func(m *partition.ShardManifest) {
 			m.Segments[1].Shards[0].Inputs[1].Name = "y"
 		},
-		`operation "max" is not supported`: func(m *ShardManifest) { m.Segments[0].Reductions[0].Operation = "max" },
-		`reduction of "own`: func(m *ShardManifest) {
+		`operation "max" is not supported`: func(m *partition.ShardManifest) { m.Segments[0].Reductions[0].Operation = "max" },
+		`reduction of "own`: func(m *partition.ShardManifest) {
 			m.Segments[0].Reductions[0].Name = "own"
 			m.Segments[0].Shards[1].Outputs = []string{"sum"}
 		},
-		`reduction of "sum`:                                    func(m *ShardManifest) { m.Segments[0].Shards = nil },
-		`output "own": no reduction`:                           func(m *ShardManifest) { m.Outputs[1].Name = "own" },
-		`output "part": axis -1`:                               func(m *ShardManifest) { m.Outputs[2].Axis = -1 },
-		`output "y": not an output of an earlier file "b1"`:    func(m *ShardManifest) { m.Outputs[0].From = "b1" },
-		`output "part": not an output of an earlier file "a0"`: func(m *ShardManifest) { m.Outputs[2].Concat[1] = "a0" },
+		`reduction of "sum`:                                    func(m *partition.ShardManifest) { m.Segments[0].Shards = nil },
+		`output "own": no reduction`:                           func(m *partition.ShardManifest) { m.Outputs[1].Name = "own" },
+		`output "part": axis -1`:                               func(m *partition.ShardManifest) { m.Outputs[2].Axis = -1 },
+		`output "y": not an output of an earlier file "b1"`:    func(m *partition.ShardManifest) { m.Outputs[0].From = "b1" },
+		`output "part": not an output of an earlier file "a0"`: func(m *partition.ShardManifest) { m.Outputs[2].Concat[1] = "a0" },
 	} {
 		m := manifest()
 		change(m)
@@ -113,7 +114,7 @@ func TestCheckOfManifests(t *testing.T) {
 // Stages are read as segments of one shard on one rank, whose files are in any of them.
 func TestManifestOfStages(t *testing.T) {
 	dir := t.TempDir()
-	read := func(text string) (*ShardManifest, error) {
+	read := func(text string) (*partition.ShardManifest, error) {
 		path := filepath.Join(dir, "m.stages.json")
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -127,8 +128,8 @@ func TestManifestOfStages(t *testing.T) {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	a, b := m.Segments[0].Shards[0], m.Segments[1].Shards[0]
-	if a.File != "a" || len(a.Parts) != 1 || a.Parts[0].Size != 5 || b.Inputs[0] != (Operand{Name: "h", From: "a"}) ||
-		b.Inputs[1] != (Operand{Name: "x"}) || b.Outputs[0] != "y" || b.Rank != 0 {
+	if a.File != "a" || len(a.Parts) != 1 || a.Parts[0].Size != 5 || b.Inputs[0] != (partition.Operand{Name: "h", From: "a"}) ||
+		b.Inputs[1] != (partition.Operand{Name: "x"}) || b.Outputs[0] != "y" || b.Rank != 0 {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	for text, want := range map[string]string{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/ir/operator"
+	"github.com/mcompress/mcompress/report/partition"
 )
 
 // A split is the division of an axis of a value: blocks that follow one another on the axis, such as packed queries,
@@ -63,16 +64,16 @@ func (c *cutter) divisions() []*division {
 }
 
 // pairs describes the divisions over a number of devices.
-func (c *cutter) pairs(devices int64) []Pair {
-	list := []Pair{}
+func (c *cutter) pairs(devices int64) []partition.Pair {
+	list := []partition.Pair{}
 	for _, d := range c.divisions() {
 		list = append(list, d.pair(devices))
 	}
 	return list
 }
 
-func (d *division) pair(devices int64) Pair {
-	p := Pair{
+func (d *division) pair(devices int64) partition.Pair {
+	p := partition.Pair{
 		Row:       d.cut(d.row, inner, devices),
 		AllReduce: d.port(d.row.Outputs[0], []int{0, len(d.cutter.nodes)}),
 		Parts:     d.parts(),
@@ -114,11 +115,11 @@ func axisOf(n *ir.Node, which int) int {
 
 func length(n *ir.Node, which int) int64 { return n.Input(1).Const.Shape[axisOf(n, which)] }
 
-func (d *division) cut(n *ir.Node, which int, devices int64) Cut {
+func (d *division) cut(n *ir.Node, which int, devices int64) partition.Cut {
 	w := n.Input(1).Const
 	parts := d.parts()
 	each := (parts + devices - 1) / devices
-	return Cut{
+	return partition.Cut{
 		Node: n.Label(), Weight: n.Input(1).Name, Type: w.Spec.String(), Axis: axisOf(n, which), Bytes: w.Bytes(),
 		PerDevice: w.Bytes() / parts * each, Even: parts%devices == 0,
 	}

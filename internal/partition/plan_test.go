@@ -10,6 +10,7 @@ import (
 	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	results "github.com/mcompress/mcompress/report/partition"
 )
 
 func sameEntry(a, b ir.Entry) bool { return a.Key == b.Key && a.Value == b.Value }
@@ -70,7 +71,7 @@ func TestCrossingsAreWhatLaterStagesAreGiven(t *testing.T) {
 					}
 				}
 				if len(s.Crosses) != len(want) || s.Handed != sum ||
-					slices.ContainsFunc(s.Crosses, func(c partition.Port) bool { return !want[c.Name] }) {
+					slices.ContainsFunc(s.Crosses, func(c results.Port) bool { return !want[c.Name] }) {
 					t.Errorf("%s by %s: stage %d hands on %+v of %d bytes, later ones are given %v of %d", label(path), by, k+1,
 						s.Crosses, s.Handed, want, sum)
 				}
@@ -88,7 +89,7 @@ func TestOutputsOfStages(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		given := map[string]partition.Port{}
+		given := map[string]results.Port{}
 		for _, s := range p.Stages {
 			for _, in := range s.Inputs {
 				if in.From > 0 {
@@ -108,7 +109,7 @@ func TestOutputsOfStages(t *testing.T) {
 			}
 		}
 		for _, v := range m.Graph.Outputs {
-			given[v.Name] = partition.Port{}
+			given[v.Name] = results.Port{}
 		}
 		for name := range given {
 			if !made[name] {
@@ -138,7 +139,7 @@ func TestOutputsThatNoStageComputes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := func(ports []partition.Port) (list []string) {
+	names := func(ports []results.Port) (list []string) {
 		for _, p := range ports {
 			list = append(list, p.Name)
 		}
@@ -159,7 +160,7 @@ func TestOutputsThatNoStageComputes(t *testing.T) {
 // The transformer's embedding and its head are one initializer, which both ends need.
 func TestTiedWeightsAreNamed(t *testing.T) {
 	p := plan(t, fixture("transformer"), partition.Options{Stages: 3, By: "weights"})
-	if i := slices.IndexFunc(p.Shared, func(s partition.Shared) bool {
+	if i := slices.IndexFunc(p.Shared, func(s results.Shared) bool {
 		return slices.Equal(s.Stages, []int{1, 3})
 	}); i < 0 || p.Shared[i].Bytes < 64*64*4 {
 		t.Errorf("got %+v", p.Shared)

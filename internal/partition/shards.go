@@ -41,7 +41,7 @@ type shardWriter struct {
 	cutter      *cutter
 	divisions   []*division
 	declared    map[string]*ir.Type
-	manifest    *ShardManifest
+	manifest    *partition.ShardManifest
 	storedBytes map[string]int64 // bytes of each constant of the model in all files
 	modelBytes  map[string]int64 // bytes of each constant that the model needs
 	gathered    map[string]int   // axes of outputs of the model that are divided
@@ -63,11 +63,11 @@ func (w *shardWriter) plan(ctx context.Context) error {
 	if _, err := w.cutter.line("weights"); err != nil {
 		return err
 	}
-	w.manifest = &ShardManifest{
+	w.manifest = &partition.ShardManifest{
 		Version: ManifestVersion,
 		Model:   filepath.Base(w.source.Path),
 		Ranks:   int(w.ranks),
-		Divided: []DividedWeight{},
+		Divided: []partition.DividedWeight{},
 	}
 	w.declared, w.gathered, w.modelBytes = map[string]*ir.Type{}, map[string]int{}, map[string]int64{}
 	for _, h := range o.hops() {
@@ -96,10 +96,10 @@ func (w *shardWriter) plan(ctx context.Context) error {
 }
 
 // divisible are the divisions over a number of devices, and the refused ones.
-func (c *cutter) divisible(devices int64) (list []*division, refused []Refusal) {
+func (c *cutter) divisible(devices int64) (list []*division, refused []partition.Refusal) {
 	for _, d := range c.divisions() {
 		if p := d.pair(devices); p.Refused != "" {
-			refused = append(refused, Refusal{Weight: p.Row.Weight, Reason: p.Refused})
+			refused = append(refused, partition.Refusal{Weight: p.Row.Weight, Reason: p.Refused})
 			continue
 		}
 		list = append(list, d)
@@ -121,7 +121,7 @@ func (w *shardWriter) describe() {
 				w.manifest.Weights.Divided += v.Const.Bytes()
 				w.manifest.Divided = append(
 					w.manifest.Divided,
-					DividedWeight{Name: v.Name, Axis: of.axis, Blocks: of.blocks, Lengths: w.lengths(d, of), Bytes: v.Const.Bytes()},
+					partition.DividedWeight{Name: v.Name, Axis: of.axis, Blocks: of.blocks, Lengths: w.lengths(d, of), Bytes: v.Const.Bytes()},
 				)
 			}
 		}
@@ -146,7 +146,7 @@ func (w *shardWriter) lengths(d *division, of split) []int64 {
 func (w *shardWriter) write(ctx context.Context) error {
 	// A segment ends with each reduction, and the last one with the outputs of the model.
 	for k := 0; k <= len(w.divisions); k++ {
-		seg := Segment{Shards: []Shard{}}
+		seg := partition.Segment{Shards: []partition.Shard{}}
 		for rank := range w.ranks {
 			shard, err := w.shard(ctx, k, rank)
 			if err != nil {
@@ -158,7 +158,7 @@ func (w *shardWriter) write(ctx context.Context) error {
 		}
 		if k < len(w.divisions) {
 			p := w.divisions[k].port(w.divisions[k].row.Outputs[0], []int{0, len(w.cutter.nodes)})
-			seg.Reductions = []Reduction{{Name: p.Name, Operation: "sum", Type: p.Type, Bytes: p.Bytes}}
+			seg.Reductions = []partition.Reduction{{Name: p.Name, Operation: "sum", Type: p.Type, Bytes: p.Bytes}}
 		}
 		if len(seg.Shards) > 0 {
 			w.manifest.Segments = append(w.manifest.Segments, seg)
@@ -190,11 +190,11 @@ func (w *shardWriter) account() {
 }
 
 // result is the origin of an output of the model.
-func (w *shardWriter) result(name string) Result {
+func (w *shardWriter) result(name string) partition.Result {
 	if w.reduced(name) {
-		return Result{Name: name, Reduced: true}
+		return partition.Result{Name: name, Reduced: true}
 	}
-	r := Result{Name: name}
+	r := partition.Result{Name: name}
 	axis, concat := w.gathered[name]
 	for rank := range w.ranks {
 		if file := w.producer(name, int(rank)); concat {
@@ -207,8 +207,8 @@ func (w *shardWriter) result(name string) Result {
 }
 
 func (w *shardWriter) reduced(name string) bool {
-	return slices.ContainsFunc(w.manifest.Segments, func(s Segment) bool {
-		return slices.ContainsFunc(s.Reductions, func(r Reduction) bool { return r.Name == name })
+	return slices.ContainsFunc(w.manifest.Segments, func(s partition.Segment) bool {
+		return slices.ContainsFunc(s.Reductions, func(r partition.Reduction) bool { return r.Name == name })
 	})
 }
 
@@ -226,7 +226,7 @@ func (w *shardWriter) producer(name string, rank int) string {
 
 // shard writes the file of one rank and segment, from its own reading of the model; it returns nil if the rank has no
 // nodes there.
-func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *Shard, err error) {
+func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *partition.Shard, err error) {
 	// Each rank and segment rewrites a reading of its own, which shares nothing with the others; payloads stay in
 	// the file.
 	f, err := onnx.OpenContext(ctx, w.source.Path)
@@ -240,7 +240,7 @@ func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *Shard, e
 	}
 	file := fmt.Sprintf("%s.rank%d.segment%d.onnx", w.name, rank, k+1)
 	g := f.Model.Graph
-	m := &Shard{Rank: int(rank), File: file, Inputs: []Operand{}, Outputs: []string{}}
+	m := &partition.Shard{Rank: int(rank), File: file, Inputs: []partition.Operand{}, Outputs: []string{}}
 	for _, v := range g.Consts() {
 		name := v.Name
 		if whole := origin[v]; whole != nil {
@@ -256,7 +256,7 @@ func (w *shardWriter) shard(ctx context.Context, k int, rank int64) (_ *Shard, e
 			if !reduced {
 				from = w.producer(v.Name, int(rank))
 			}
-			m.Inputs = append(m.Inputs, Operand{Name: v.Name, From: from, Reduced: reduced})
+			m.Inputs = append(m.Inputs, partition.Operand{Name: v.Name, From: from, Reduced: reduced})
 		}
 	}
 	for _, v := range g.Outputs {

@@ -24,10 +24,11 @@ import (
 	"github.com/mcompress/mcompress/internal/partition"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	results "github.com/mcompress/mcompress/report/partition"
 )
 
 // followShards runs shards by their manifest.
-func followShards(ctx context.Context, dir string, m *partition.ShardManifest, in map[string]*ir.Array,
+func followShards(ctx context.Context, dir string, m *results.ShardManifest, in map[string]*ir.Array,
 	run runner) (map[string]*ir.Array, error) {
 	made := map[string]map[string]*ir.Array{"": in}
 	sums := map[string]*ir.Array{}
@@ -202,7 +203,7 @@ func TestShardsComputeTheModel(t *testing.T) {
 }
 
 // accounted compares the bytes of weights in the manifest with those of the files.
-func accounted(t *testing.T, dir string, m *partition.ShardManifest) {
+func accounted(t *testing.T, dir string, m *results.ShardManifest) {
 	t.Helper()
 	stored := int64(0)
 	for _, seg := range m.Segments {
@@ -295,7 +296,7 @@ func TestRefusedPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := partition.Refusal{Weight: "blocks.0.attention.output.weight",
+	want := results.Refusal{Weight: "blocks.0.attention.output.weight",
 		Reason: "4 heads or columns cannot be divided over 5 devices"}
 	if len(w.Shards.Refused) != 2 || w.Shards.Refused[0] != want || len(w.Shards.Segments) != 3 {
 		t.Errorf("refused %+v, %d segments", w.Shards.Refused, len(w.Shards.Segments))

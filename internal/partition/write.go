@@ -91,7 +91,7 @@ func (w *writer) publish(ctx context.Context, suffix string, manifest any) (path
 }
 
 // file writes f, a reduced reading of the model with that number of bytes of weights of all, and verifies it.
-func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, all int64) (parts []Part, err error) {
+func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, all int64) (parts []partition.Part, err error) {
 	s := w.save
 	if before := w.writtenBytes; s.Progress != nil {
 		s.Progress = func(done, _ int64) { w.save.Progress(min(all, before+done), all) }
@@ -103,7 +103,7 @@ func (w *writer) file(ctx context.Context, f *onnx.File, name string, weights, a
 	}
 	w.writtenBytes += weights
 	for _, p := range written {
-		parts = append(parts, Part(p))
+		parts = append(parts, partition.Part(p))
 	}
 	return parts, w.verify(ctx, name)
 }
@@ -125,18 +125,18 @@ func (w *writer) verify(ctx context.Context, name string) error {
 type chain struct {
 	*writer
 	plan     *Plan
-	manifest *Manifest
+	manifest *partition.Manifest
 }
 
 func (c *chain) write(ctx context.Context) error {
-	c.manifest = &Manifest{Version: ManifestVersion, Model: filepath.Base(c.source.Path), Outputs: []Arrival{}}
+	c.manifest = &partition.Manifest{Version: ManifestVersion, Model: filepath.Base(c.source.Path), Outputs: []partition.Arrival{}}
 	for k := range c.plan.Stages {
 		if err := c.stage(ctx, k); err != nil {
 			return err
 		}
 	}
 	for _, v := range c.source.Model.Graph.Outputs {
-		c.manifest.Outputs = append(c.manifest.Outputs, Arrival{Name: v.Name, From: c.producer(v.Name)})
+		c.manifest.Outputs = append(c.manifest.Outputs, partition.Arrival{Name: v.Name, From: c.producer(v.Name)})
 	}
 	return nil
 }
@@ -151,12 +151,12 @@ func (c *chain) stage(ctx context.Context, k int) (err error) {
 	if err := c.plan.extract(f.Model, k); err != nil {
 		return fmt.Errorf("%s: %w", f.Path, err)
 	}
-	m := Member{File: fmt.Sprintf("%s.stage%d.onnx", c.name, k+1), Inputs: []Arrival{}, Outputs: []string{}}
+	m := partition.Member{File: fmt.Sprintf("%s.stage%d.onnx", c.name, k+1), Inputs: []partition.Arrival{}, Outputs: []string{}}
 	if m.Parts, err = c.file(ctx, f, m.File, c.plan.Stages[k].Weights, c.weights()); err != nil {
 		return err
 	}
 	for _, in := range c.plan.Stages[k].Inputs {
-		m.Inputs = append(m.Inputs, Arrival{Name: in.Name, From: c.producer(in.Name)})
+		m.Inputs = append(m.Inputs, partition.Arrival{Name: in.Name, From: c.producer(in.Name)})
 	}
 	for _, out := range f.Model.Graph.Outputs {
 		m.Outputs = append(m.Outputs, out.Name)

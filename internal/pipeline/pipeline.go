@@ -30,7 +30,7 @@ type Options struct {
 // A Pipeline is a session of the stages or shards of a model. Several goroutines may use it: each stage runs one
 // micro-batch at a time, so that n concurrent runs keep n stages busy.
 type Pipeline struct {
-	manifest *partition.ShardManifest
+	manifest *results.ShardManifest
 	devices  []*worker
 	workers  map[string]*worker // by file
 	inputs   []op.Port
@@ -202,7 +202,7 @@ func (p *Pipeline) Run(ctx context.Context, in map[string]*ir.Array, fetch []str
 	return out, nil
 }
 
-func (p *Pipeline) segment(ctx context.Context, s partition.Segment, b *microBatch) error {
+func (p *Pipeline) segment(ctx context.Context, s results.Segment, b *microBatch) error {
 	replies, errs := make([]*Reply, len(s.Shards)), make([]error, len(s.Shards))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -239,7 +239,7 @@ func (p *Pipeline) segment(ctx context.Context, s partition.Segment, b *microBat
 }
 
 // shard runs one file of a segment.
-func (p *Pipeline) shard(ctx context.Context, s partition.Shard, b *microBatch) (*Reply, error) {
+func (p *Pipeline) shard(ctx context.Context, s results.Shard, b *microBatch) (*Reply, error) {
 	in := map[string]*ir.Array{}
 	for _, o := range s.Inputs {
 		v := b.outputs[o.From][o.Name]
@@ -281,7 +281,7 @@ func (w *worker) runFile(ctx context.Context, file string, in map[string]*ir.Arr
 	return r, nil
 }
 
-func (b *microBatch) output(o partition.Result) (*ir.Array, error) {
+func (b *microBatch) output(o results.Result) (*ir.Array, error) {
 	switch {
 	case o.Reduced:
 		return b.sums[o.Name], nil

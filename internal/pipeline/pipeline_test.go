@@ -21,6 +21,7 @@ import (
 	"github.com/mcompress/mcompress/internal/pipeline"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
+	results "github.com/mcompress/mcompress/report/partition"
 )
 
 // The test program is also the program of devices, some of which fail.
@@ -303,12 +304,12 @@ func TestManifestsThatDoNotMatchTheirFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m partition.ShardManifest
+	var m results.ShardManifest
 	if err := json.Unmarshal(text, &m); err != nil {
 		t.Fatal(err)
 	}
 	m.Segments[0].Shards[0].Outputs = append(m.Segments[0].Shards[0].Outputs, "nothing")
-	m.Outputs = []partition.Result{{Name: "nothing", From: m.Segments[0].Shards[0].File}}
+	m.Outputs = []results.Result{{Name: "nothing", From: m.Segments[0].Shards[0].File}}
 	if text, err = json.Marshal(m); err == nil {
 		err = os.WriteFile(manifest, text, 0o644)
 	}
