@@ -1296,12 +1296,68 @@ pair:
 // func maxPairsAVX2(y *float32, x *float32, n int, at *int64, rows int)
 // Requires: AVX, AVX2
 TEXT ·maxPairsAVX2(SB), NOSPLIT, $0-40
+	MOVQ y+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	SUBQ $0x00000008, DX
+	JLT  windowsEnd
+
+windows:
+	MOVQ    at+24(FP), BX
+	MOVQ    rows+32(FP), SI
+	MOVQ    (BX), DI
+	VMOVUPS (CX)(DI*4), Y0
+	VMOVUPS 32(CX)(DI*4), Y1
+	JMP     next
+
+row:
+	MOVQ    (BX), DI
+	VMOVUPS (CX)(DI*4), Y2
+	VMOVUPS 32(CX)(DI*4), Y3
+	VMAXPS  Y2, Y0, Y4
+	VMAXPS  Y0, Y2, Y5
+	VANDPS  Y5, Y4, Y4
+	VCMPPS  $0x03, Y2, Y0, Y5
+	VORPS   Y5, Y4, Y4
+	VMOVAPS Y4, Y0
+	VMAXPS  Y3, Y1, Y2
+	VMAXPS  Y1, Y3, Y4
+	VANDPS  Y4, Y2, Y2
+	VCMPPS  $0x03, Y3, Y1, Y4
+	VORPS   Y4, Y2, Y2
+	VMOVAPS Y2, Y1
+
+next:
+	ADDQ    $0x00000008, BX
+	DECQ    SI
+	JNZ     row
+	VSHUFPS $0x88, Y1, Y0, Y2
+	VSHUFPS $0xdd, Y1, Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VPERMPD $0xd8, Y2, Y2
+	VMAXPS  Y0, Y2, Y1
+	VMAXPS  Y2, Y0, Y3
+	VANDPS  Y3, Y1, Y1
+	VCMPPS  $0x03, Y0, Y2, Y3
+	VORPS   Y3, Y1, Y1
+	VMOVUPS Y1, (AX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, DX
+	JGE     windows
+
+windowsEnd:
+	ADDQ $0x00000008, DX
+	VZEROUPPER
+	RET
+
+// func maxTriplesAVX2(y *float32, x *float32, n int, at *int64, rows int, first float32)
+// Requires: AVX, AVX2
+TEXT ·maxTriplesAVX2(SB), NOSPLIT, $0-44
 	MOVQ         y+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
-	MOVL         $0xff7fffff, BX
-	VMOVD        BX, X0
-	VPBROADCASTD X0, Y0
+	VBROADCASTSS first+40(FP), Y0
 	SUBQ         $0x00000008, DX
 	JLT          windowsEnd
 
@@ -1331,91 +1387,27 @@ row:
 	VMOVAPS Y3, Y2
 
 next:
-	ADDQ    $0x00000008, BX
-	DECQ    SI
-	JNZ     row
-	VSHUFPS $0x88, Y2, Y1, Y3
-	VSHUFPS $0xdd, Y2, Y1, Y1
-	VPERMPD $0xd8, Y1, Y1
-	VPERMPD $0xd8, Y3, Y3
-	VMAXPS  Y1, Y3, Y2
-	VMAXPS  Y3, Y1, Y4
-	VANDPS  Y4, Y2, Y2
-	VCMPPS  $0x03, Y1, Y3, Y4
-	VORPS   Y4, Y2, Y2
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y2, (AX)
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000020, AX
-	SUBQ    $0x00000008, DX
-	JGE     windows
-
-windowsEnd:
-	ADDQ $0x00000008, DX
-	VZEROUPPER
-	RET
-
-// func maxTriplesAVX2(y *float32, x *float32, n int, at *int64, rows int, first float32)
-// Requires: AVX, AVX2
-TEXT ·maxTriplesAVX2(SB), NOSPLIT, $0-44
-	MOVQ         y+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	MOVL         $0xff7fffff, BX
-	VMOVD        BX, X0
-	VPBROADCASTD X0, Y0
-	VBROADCASTSS first+40(FP), Y1
-	SUBQ         $0x00000008, DX
-	JLT          windowsEnd
-
-windows:
-	MOVQ    at+24(FP), BX
-	MOVQ    rows+32(FP), SI
-	MOVQ    (BX), DI
-	VMOVUPS (CX)(DI*4), Y2
-	VMOVUPS 32(CX)(DI*4), Y3
-	JMP     next
-
-row:
-	MOVQ    (BX), DI
-	VMOVUPS (CX)(DI*4), Y4
-	VMOVUPS 32(CX)(DI*4), Y5
-	VMAXPS  Y4, Y2, Y6
-	VMAXPS  Y2, Y4, Y7
-	VANDPS  Y7, Y6, Y6
-	VCMPPS  $0x03, Y4, Y2, Y7
-	VORPS   Y7, Y6, Y6
-	VMOVAPS Y6, Y2
-	VMAXPS  Y5, Y3, Y4
-	VMAXPS  Y3, Y5, Y6
-	VANDPS  Y6, Y4, Y4
-	VCMPPS  $0x03, Y5, Y3, Y6
-	VORPS   Y6, Y4, Y4
-	VMOVAPS Y4, Y3
-
-next:
 	ADDQ       $0x00000008, BX
 	DECQ       SI
 	JNZ        row
-	VSHUFPS    $0x88, Y3, Y2, Y4
-	VSHUFPS    $0xdd, Y3, Y2, Y2
-	VPERMPD    $0xd8, Y2, Y2
-	VPERMPD    $0xd8, Y4, Y4
-	VMAXPS     Y2, Y4, Y3
-	VMAXPS     Y4, Y2, Y5
-	VANDPS     Y5, Y3, Y3
-	VCMPPS     $0x03, Y2, Y4, Y5
-	VORPS      Y5, Y3, Y3
-	VPERM2F128 $0x21, Y2, Y1, Y1
-	VPALIGNR   $0x0c, Y1, Y2, Y1
-	VMAXPS     Y1, Y3, Y4
-	VMAXPS     Y3, Y1, Y5
-	VANDPS     Y5, Y4, Y4
-	VCMPPS     $0x03, Y1, Y3, Y5
-	VORPS      Y5, Y4, Y4
-	VMOVAPS    Y2, Y1
-	VMAXPS     Y4, Y0, Y4
-	VMOVUPS    Y4, (AX)
+	VSHUFPS    $0x88, Y2, Y1, Y3
+	VSHUFPS    $0xdd, Y2, Y1, Y1
+	VPERMPD    $0xd8, Y1, Y1
+	VPERMPD    $0xd8, Y3, Y3
+	VMAXPS     Y1, Y3, Y2
+	VMAXPS     Y3, Y1, Y4
+	VANDPS     Y4, Y2, Y2
+	VCMPPS     $0x03, Y1, Y3, Y4
+	VORPS      Y4, Y2, Y2
+	VPERM2F128 $0x21, Y1, Y0, Y0
+	VPALIGNR   $0x0c, Y0, Y1, Y0
+	VMAXPS     Y0, Y2, Y3
+	VMAXPS     Y2, Y0, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y0, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VMOVAPS    Y1, Y0
+	VMOVUPS    Y3, (AX)
 	ADDQ       $0x00000040, CX
 	ADDQ       $0x00000020, AX
 	SUBQ       $0x00000008, DX

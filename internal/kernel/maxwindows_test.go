@@ -46,7 +46,7 @@ func TestMaxWindows(t *testing.T) {
 		taps int
 		want []float32
 	}{
-		{2, []float32{2, 9, 8, nan, 7, -math.MaxFloat32, zero, 0}},
+		{2, []float32{2, 9, 8, nan, 7, inf, zero, 0}},
 		{3, []float32{3, 9, 8, nan, nan, 7, zero, 0}},
 	} {
 		got := make([]float32, len(test.want))

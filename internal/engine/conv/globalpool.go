@@ -90,7 +90,10 @@ func averageAll[T float](c *op.Call) error {
 
 func maxAll[T float](c *op.Call) error {
 	return eachWhole(c, func(x []T) T {
-		top := lowest[T]()
+		if len(x) == 0 {
+			return lowest[T]()
+		}
+		top := x[0]
 		for _, v := range x {
 			top = max(top, v)
 		}

@@ -8,6 +8,7 @@ type maxBand[T poolElement] struct {
 	arithmetic[T]
 	rows       int
 	long       []int // lengths of the padded input
+	blank      [][]int
 	line, next []T
 }
 
@@ -18,7 +19,7 @@ func maxBandOf[T poolElement](w *window) *maxBand[T] {
 	if len(w.in) == 1 {
 		w = w.asImage()
 	}
-	p := &maxBand[T]{window: w, arithmetic: arithmeticOf[T](), long: make([]int, len(w.in))}
+	p := &maxBand[T]{window: w, arithmetic: arithmeticOf[T](), long: make([]int, len(w.in)), blank: w.blank()}
 	for i := range p.long {
 		p.long[i] = (w.out[i]-1)*w.stride[i] + w.span(i)
 	}
@@ -34,18 +35,31 @@ func (p *maxBand[T]) channel(y, x []T) {
 		p.load(x, o)
 		p.store(y, p.pool(), o)
 	}
+	p.fillBlank(y)
+}
+
+// fillBlank writes the maxima of windows that cover only padding. In line, padding is -Inf, the maximum of nothing: the
+// lowest finite number would exceed a window of -Inf.
+func (p *maxBand[T]) fillBlank(y []T) {
+	for axis, outputs := range p.blank {
+		for outer := range volume(p.out[:axis]) {
+			for _, o := range outputs {
+				fill(part(y, outer*p.out[axis]+o, volume(p.out[axis+1:])), lowest[T]())
+			}
+		}
+	}
 }
 
 // load copies the input under the output's rows from o on, with padding.
 func (p *maxBand[T]) load(x []T, o int) {
-	fill(p.line, lowest[T]())
+	fill(p.line, leastOf[T]())
 	last := p.last()
 	skip, begin := max(-p.begin[last], 0), max(p.begin[last], 0)
 	n := min(p.in[last]-skip, p.long[last]-begin)
 	for i := range len(p.line) / p.long[last] {
 		if off := p.under(i, o); off >= 0 && n > 0 {
 			to := part(p.line, i, p.long[last])[begin:][:n]
-			p.max(to, to, x[off*p.in[last]+skip:][:n])
+			copy(to, x[off*p.in[last]+skip:])
 		}
 	}
 }

@@ -97,6 +97,8 @@ func (w *window) eachChannel(p *op.Pool, n int, f func(ch int)) {
 	})
 }
 
+// lowest is what a window that covers only padding gets: ONNX Runtime's value, the lowest finite number, while the
+// specification defines none. It is no element to start a maximum with, as it exceeds -Inf.
 func lowest[T poolElement]() T {
 	v := 0.0
 	switch any(T(0)).(type) {
@@ -108,6 +110,15 @@ func lowest[T poolElement]() T {
 		v = math.MinInt8
 	}
 	return T(v)
+}
+
+// leastOf is the element that is the maximum with no other: -Inf for floats.
+func leastOf[T poolElement]() T {
+	switch any(T(0)).(type) {
+	case float32, float64:
+		return T(math.Inf(-1))
+	}
+	return lowest[T]()
 }
 
 // maxPoolIndices pools and computes the indices of the maxima in X: of the first ones, counted over the whole tensor,

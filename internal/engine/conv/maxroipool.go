@@ -104,7 +104,7 @@ func maxOf[T float](plane []T, width int, rows, cols [2]int) T {
 	if rows[0] >= rows[1] || cols[0] >= cols[1] {
 		return 0
 	}
-	top := lowest[T]()
+	top := leastOf[T]()
 	for r := rows[0]; r < rows[1]; r++ {
 		for _, v := range plane[r*width+cols[0] : r*width+cols[1]] {
 			top = max(top, v)

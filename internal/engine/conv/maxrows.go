@@ -22,8 +22,8 @@ func maxRowsOf(w *window) *maxRows {
 		return nil
 	}
 	p := &maxRows{window: w, lo: lo, hi: hi}
-	// The kernel gets the maximum of the columns before those it loads, which is the lowest number here: so it
-	// computes the first window, too, whose first column is padding.
+	// The kernel gets the maximum of the columns before those it loads, which is -Inf here: so it computes the first
+	// window, too, whose first column is padding.
 	if w.kernel[last] == 3 && w.begin[last] == 1 {
 		p.lo = 0
 	}
@@ -46,6 +46,10 @@ func (p *maxRows) channel(y, x []float32) {
 	from := p.lo*2 - p.begin[last] + taps - 2 // the last two columns of the first window
 	for o, at := range p.at {
 		row := part(y, o, p.out[last])
+		if len(at) == 0 {
+			fill(row, lowest[float32]())
+			continue
+		}
 		kernel.MaxWindows(row[p.lo:p.hi], x[from:], at, taps, maxColumns(x, at, max(from-1, 0), from))
 		p.edge(row, x, at, 0, p.lo)
 		p.edge(row, x, at, p.hi, len(row))
@@ -56,14 +60,18 @@ func (p *maxRows) channel(y, x []float32) {
 func (p *maxRows) edge(row, x []float32, at []int64, from, to int) {
 	for i := from; i < to; i++ {
 		lo, hi := p.inside(p.last(), i)
+		if lo == hi {
+			row[i] = lowest[float32]()
+			continue
+		}
 		first := 2*i - p.begin[p.last()]
 		row[i] = maxColumns(x, at, first+lo, first+hi)
 	}
 }
 
-// maxColumns is the maximum of columns of these rows.
+// maxColumns is the maximum of columns of these rows, -Inf of none.
 func maxColumns(x []float32, at []int64, from, to int) float32 {
-	top := lowest[float32]()
+	top := leastOf[float32]()
 	for _, a := range at {
 		for c := from; c < to; c++ {
 			top = max(top, x[int(a)+c])

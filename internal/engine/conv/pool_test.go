@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -220,4 +221,102 @@ func TestMaxRowsEqualMaxBand(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Windows of -Inf have the maximum -Inf, as in ONNX's reference implementation, in every form of a pool; those that
+// cover only padding have the lowest finite number, as in ONNX Runtime.
+func TestMaxPoolOfInfinities(t *testing.T) {
+	for _, a := range []attrs{
+		{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}, "pads": []int{0, 4, 0, 4}},                 // rows
+		{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}},                 // rows
+		{"kernel_shape": []int{1, 3}, "strides": []int{1, 2}, "pads": []int{2, 5, 3, 4}},                 // rows
+		{"kernel_shape": []int{3, 3}, "pads": []int{2, 2, 2, 2}},                                         // bands
+		{"kernel_shape": []int{2, 2}, "dilations": []int{1, 23}, "pads": []int{3, 5, 3, 5}},              // bands
+		{"kernel_shape": []int{2, 3}, "strides": []int{5, 4}, "pads": []int{2, 4, 9, 4}, "ceil_mode": 1}, // bands
+	} {
+		shape := []int64{1, 4, 6, 22}
+		x := random(3, shape...)
+		for i, v := range ir.View[float32](x) {
+			if i%5 > 0 || v < 0 { // also windows of -Inf and others
+				ir.View[float32](x)[i] = float32(math.Inf(-1))
+			}
+		}
+		for i := range 6 * 22 {
+			ir.View[float32](x)[i] = float32(math.Inf(-1)) // a channel of nothing else
+		}
+		for _, dt := range []ir.DType{ir.Float, ir.Double} {
+			lowest := map[ir.DType]float64{ir.Float: -math.MaxFloat32, ir.Double: -math.MaxFloat64}[dt]
+			var want []float64
+			eachWindow(t, layer{x: shape, a: a}, func(_, channel int, elements []int, _ int) {
+				top := math.Inf(-1)
+				for _, e := range elements {
+					top = max(top, float64(ir.View[float32](x)[channel*6*22+e]))
+				}
+				if len(elements) == 0 {
+					top = lowest
+				}
+				want = append(want, top)
+			})
+			in := as(dt, x)
+			indexed, err := run(rowOf("MaxPool", 22), 22, a, 1, 2, []*ir.Array{in})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for form, y := range map[string]*ir.Array{
+				"alone": must(t, "MaxPool", 22, a, in), "with indices": indexed[0], "channels last": pooledLast(t, a, in),
+			} {
+				if got := wideOf(y); !slices.Equal(got, want) {
+					t.Errorf("%s, %v, %s: got %v, want %v", dt, a, form, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestOtherMaximaOfInfinities(t *testing.T) {
+	x := ir.NewArray(ir.Float, 1, 1, 3, 3)
+	for i := range x.Elems() {
+		ir.View[float32](x)[i] = float32(math.Inf(-1))
+	}
+	for _, dt := range []ir.DType{ir.Float, ir.Double} {
+		rois := as(dt, ir.ArrayOf([]float32{0, 0, 0, 2, 2}, 1, 5))
+		for name, y := range map[string]*ir.Array{
+			"GlobalMaxPool": must(t, "GlobalMaxPool", 22, nil, as(dt, x)),
+			"MaxRoiPool":    must(t, "MaxRoiPool", 22, attrs{"pooled_shape": []int{1, 1}}, as(dt, x), rois),
+		} {
+			if got := wideOf(y)[0]; got != math.Inf(-1) {
+				t.Errorf("%s of %s: got %v, want -Inf", name, dt, got)
+			}
+		}
+	}
+}
+
+// pooledLast is MaxPool of x with channels last, with channels first.
+func pooledLast(t *testing.T, a attrs, x *ir.Array) *ir.Array {
+	t.Helper()
+	w, err := poolWindow(nodeOf("MaxPool", a), x.Shape[2:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := op.NewPool(2)
+	defer pool.Close()
+	y := garbageArray(ir.Spec{DType: x.DType, Shape: append(x.Shape[:2:2], int64(w.out[0]), int64(w.out[1]))})
+	c := &op.Call{Node: nodeOf("MaxPool", a), In: []*ir.Array{x}, Out: []*ir.Array{y}, Pool: pool}
+	if x.DType == ir.Float {
+		maxPoolLast(c, w, channelsLast[float32](x), ir.View[float32](y))
+	} else {
+		maxPoolLast(c, w, channelsLast[float64](x), ir.View[float64](y))
+	}
+	return y
+}
+
+// channelsLast are the elements of x, of one image, pixel by pixel.
+func channelsLast[T float](x *ir.Array) []T {
+	channels, v := int(x.Shape[1]), ir.View[T](x)
+	out := make([]T, len(v))
+	for i := range v {
+		area := len(v) / channels
+		out[i] = v[i%channels*area+i/channels]
+	}
+	return out
 }

@@ -207,6 +207,19 @@ func (w *window) counted(i, o int, padding bool) int {
 	return min(max(ceilDiv(space, w.dilation[i]), 0), w.kernel[i])
 }
 
+// blank are the outputs along each axis whose windows cover only padding.
+func (w *window) blank() [][]int {
+	list := make([][]int, len(w.out))
+	for i, n := range w.out {
+		for o := range n {
+			if lo, hi := w.inside(i, o); lo == hi {
+				list[i] = append(list[i], o)
+			}
+		}
+	}
+	return list
+}
+
 // last is the axis whose elements are contiguous.
 func (w *window) last() int { return len(w.in) - 1 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"math"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -17,7 +15,7 @@ func maxWindows(name string, triples bool) {
 	}
 	function(name, signature, name+" needs n%8 == 0 and rows > 0.")
 	y, x, n := pointer("y"), pointer("x"), pointer("n")
-	lowest, before := constant(math.Float32bits(-math.MaxFloat32)), YMM()
+	before := YMM()
 	if triples {
 		VBROADCASTSS(parameter("first"), before)
 	}
@@ -59,7 +57,6 @@ func maxWindows(name string, triples bool) {
 			top = maxPS(top, left)
 			VMOVAPS(odd, before)
 		}
-		VMAXPS(top, lowest, top) // the second source, which is kept if it is NaN
 		VMOVUPS(top, at(y, 0))
 		advance(x, 2*vector)
 		advance(y, vector)
