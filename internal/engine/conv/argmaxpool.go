@@ -59,13 +59,16 @@ func maxRowArgmax[P Argmax](f *finder, o int, places []P, y, x []float32) {
 func maxRow[P Argmax](places []P, y, x []float32, taps []candidate, from, stride int) {
 	places = places[:len(y)]
 	for i := range y {
-		// The value is in the upper half and the complement of the tap in the lower one: the maximum of both is the first
+		// The rank is in the upper half and the complement of the tap in the lower one: the maximum of both is the first
 		// tap of several equal values, without a branch.
-		best := int64(orderedInt(-math.MaxFloat32))<<32 | math.MaxInt32
+		top := orderedInt(-math.MaxFloat32)
+		best := int64(rank(top))<<32 | math.MaxInt32
 		for _, t := range taps {
-			best = max(best, int64(orderedInt(x[from+t.off]))<<32|int64(math.MaxInt32-t.tap))
+			v := orderedInt(x[from+t.off])
+			top = max(top, v)
+			best = max(best, int64(rank(v))<<32|int64(math.MaxInt32-t.tap))
 		}
-		y[i], places[i] = fromOrderedInt(int32(best>>32)), P(math.MaxInt32-int32(best))
+		y[i], places[i] = fromOrderedInt(top), P(math.MaxInt32-int32(best))
 		from += stride
 	}
 }
@@ -78,14 +81,14 @@ func halveRow(places []uint8, y, above, below []float32) {
 		c, d := orderedInt(below[2*i]), orderedInt(below[2*i+1])
 		// Strict comparisons keep the first of equal elements, above before below and left before right.
 		at, under := 0, 2
-		if b > a {
+		if rank(b) > rank(a) {
 			at = 1
 		}
-		if d > c {
+		if rank(d) > rank(c) {
 			under = 3
 		}
 		a, c = max(a, b), max(c, d)
-		if c > a {
+		if rank(c) > rank(a) {
 			at = under
 		}
 		places[i], y[i] = uint8(at), fromOrderedInt(max(a, c))
@@ -97,6 +100,10 @@ func orderedInt(x float32) int32 {
 	b := int32(math.Float32bits(x))
 	return b ^ int32(uint32(b>>31)>>1)
 }
+
+// rank is the order of a number by its orderedInt, in which -0 equals +0: the argmax is the first of both, as in ONNX
+// Runtime, while the maximum is +0 if there is one, as without an argmax. -0 is -1, so that negative numbers move up.
+func rank(b int32) int32 { return b - b>>31 }
 
 // fromOrderedInt is the inverse of orderedInt.
 func fromOrderedInt(b int32) float32 {

@@ -43,7 +43,7 @@ type finder struct {
 // A candidate is a kernel tap, and its offset from the start of output 0 of the row.
 type candidate struct{ off, tap int }
 
-// findArgmax finds those of one channel. NaN equals no other number, and -Inf may be padding.
+// findArgmax finds those of one channel.
 func findArgmax[T float, P Argmax](f *finder, places []P, y, x []T) {
 	last := f.last()
 	for o, rows := range f.rows {
@@ -51,10 +51,9 @@ func findArgmax[T float, P Argmax](f *finder, places []P, y, x []T) {
 		if f.lo < f.hi {
 			findRow(to[f.lo:f.hi], row[f.lo:f.hi], x, f.taps[o], f.lo*f.stride[last], f.stride[last])
 		}
-		// Windows with padding have fewer taps than candidates; NaN equals nothing, and the lowest number may be that of
-		// padding or the maximum with -Inf.
+		// Windows with padding have fewer taps than candidates, and NaN equals nothing.
 		for i, v := range row {
-			if i < f.lo || i >= f.hi || v != v || v == lowest[T]() {
+			if i < f.lo || i >= f.hi || v != v {
 				_, at := firstTap(f.window, x, rows, i)
 				to[i] = P(at)
 			}
@@ -100,7 +99,8 @@ func (w *window) candidates(rows []coveredRow) []candidate {
 	return to
 }
 
-// firstTap is the maximum of the window at o of these rows, and the tap of the first one. NaN counts as the maximum.
+// firstTap is the maximum of the window at o of these rows, +0 if it has both zeros, and the tap of the first element
+// that equals it. NaN counts as the maximum.
 func firstTap[T float](w *window, x []T, rows []coveredRow, o int) (T, int) {
 	last := w.last()
 	lo, hi := w.inside(last, o)
@@ -108,9 +108,11 @@ func firstTap[T float](w *window, x []T, rows []coveredRow, o int) (T, int) {
 	top, at := lowest[T](), -1
 	for _, r := range rows {
 		for k := lo; k < hi; k++ {
-			if v := x[r.off+first+k*w.dilation[last]]; at < 0 || v > top || v != v && top == top {
+			v := x[r.off+first+k*w.dilation[last]]
+			if at < 0 || v > top || v != v && top == top {
 				top, at = v, r.tap*w.kernel[last]+k
 			}
+			top = max(top, v)
 		}
 	}
 	return top, max(at, 0)

@@ -320,3 +320,55 @@ func channelsLast[T float](x *ir.Array) []T {
 	}
 	return out
 }
+
+// The argmax is the first element that equals the maximum, and -0 equals +0, whichever path finds it: float32 alone,
+// float32 with NaN elsewhere in the channel, and float64. The maximum is that of MaxPool.
+func TestArgmaxOfZeros(t *testing.T) {
+	shape := []int64{1, 1, 12, 40}
+	for _, a := range []attrs{
+		{"kernel_shape": []int{2, 2}, "strides": []int{2, 2}},
+		{"kernel_shape": []int{3, 3}, "strides": []int{2, 2}, "pads": []int{1, 1, 1, 1}},
+		{"kernel_shape": []int{2, 3}, "strides": []int{1, 2}, "pads": []int{1, 4, 3, 4}},
+	} {
+		x, out := random(5, shape...), []float32{-1, float32(math.Copysign(0, -1)), 0, 0x1p-149, -0x1p-149}
+		for i, v := range ir.View[float32](x) {
+			ir.View[float32](x)[i] = out[int(math.Abs(float64(v)*1e4))%5*(i/9%2)]
+		}
+		var want []uint8
+		eachWindow(t, layer{x: shape, a: a}, func(int, int, []int, int) { want = append(want, 0) })
+		w, err := poolWindow(nodeOf("MaxPool", a), shape[2:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := &Geometry{window: w}
+		for i := range want {
+			top := math.Inf(-1)
+			for k := range g.kernelSize() {
+				if at := g.under(i, k); at >= 0 && float64(ir.View[float32](x)[at]) > top {
+					top, want[i] = float64(ir.View[float32](x)[at]), uint8(k)
+				}
+			}
+		}
+		// The window of the last element is not compared.
+		withNaN := slices.Clone(ir.View[float32](x))
+		withNaN[len(withNaN)-1] = float32(math.Copysign(math.NaN(), -1))
+		wantArgmax(t, fmt.Sprintf("float %v", a), w, ir.View[float32](x), want)
+		wantArgmax(t, fmt.Sprintf("float %v with NaN", a), w, withNaN, want)
+		wantArgmax(t, fmt.Sprintf("double %v", a), w, ir.View[float64](as(ir.Double, x)), want)
+	}
+}
+
+func wantArgmax[T float](t *testing.T, what string, w *window, x []T, want []uint8) {
+	t.Helper()
+	y, places, top := make([]T, len(want)), make([]uint8, len(want)), make([]T, len(want))
+	ArgmaxChannel[T, uint8](Windows{w})(y, places, x)
+	maxChannel[T](w)(top, x)
+	for i := range want {
+		if x[len(x)-1] != x[len(x)-1] && top[i] != top[i] {
+			continue
+		}
+		if places[i] != want[i] || y[i] != top[i] || math.Signbit(float64(y[i])) != math.Signbit(float64(top[i])) {
+			t.Errorf("%s: output %d is %v at %d, want %v at %d", what, i, y[i], places[i], top[i], want[i])
+		}
+	}
+}
