@@ -112,7 +112,10 @@ func mix[F float](f *filter, weight, y, x []F, beyond F) {
 		sum := F(0)
 		at := part(f.at, o, f.n)
 		for k, w := range part(weight, o, f.n) {
-			sum += w * x[at[k]]
+			// An element of weight 0 is not part of the result, as in across: 0·Inf is NaN.
+			if w != 0 {
+				sum += w * x[at[k]]
+			}
 		}
 		y[o] = sum
 	}

@@ -2,6 +2,7 @@ package conv
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,25 @@ func TestResizeOfALine(t *testing.T) {
 		for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16} {
 			got := must(t, "Resize", 19, c.a, as(dt, x), nil, nil, ir.ArrayOf([]int64{c.sizes}, 1))
 			near(t, fmt.Sprint(c.a), got, c.want, 1e-6)
+		}
+	}
+}
+
+// Elements of weight 0 do not contribute, along rows and across them: 0·Inf is NaN.
+func TestResizeBesideInfinity(t *testing.T) {
+	inf := float32(math.Inf(1))
+	a := attrs{"mode": "linear", "coordinate_transformation_mode": "asymmetric"}
+	want := []float64{1, math.Inf(1), math.Inf(1), math.Inf(1), 2, 2.5, 3, 3}
+	for _, dt := range []ir.DType{ir.Float, ir.Double, ir.Float16} {
+		row := as(dt, ir.ArrayOf([]float32{1, inf, 2, 3}, 4))
+		column := as(dt, ir.ArrayOf([]float32{1, 1, inf, inf, 2, 2, 3, 3}, 4, 2))
+		along := wideOf(must(t, "Resize", 19, a, row, nil, nil, ir.ArrayOf([]int64{8}, 1)))
+		across := wideOf(must(t, "Resize", 19, a, column, nil, nil, ir.ArrayOf([]int64{8, 2}, 2)))
+		for i, v := range want {
+			if along[i] != v || across[2*i] != v || across[2*i+1] != v {
+				t.Errorf("%s, element %d: %v along, %v and %v across, want %v", dt, i, along[i], across[2*i],
+					across[2*i+1], v)
+			}
 		}
 	}
 }
