@@ -140,7 +140,7 @@ func thresholdedRelu(n *op.Node) func(float64) float64 {
 func swish(def float32) func(n *op.Node) func(float64) float64 {
 	return func(n *op.Node) func(float64) float64 {
 		alpha := attribute(n, "alpha", def)
-		return func(x float64) float64 { return x * sigmoid(alpha*x) }
+		return func(x float64) float64 { return gated(x, sigmoid(alpha*x)) }
 	}
 }
 
@@ -186,5 +186,14 @@ func geluErf(x float64) float64 {
 // geluTanh is x/2·(1+tanh(y)) with y = √(2/π)·(x+0.044715·x³), by the logistic function of 2y, which is accurate for
 // negative x.
 func geluTanh(x float64) float64 {
-	return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))
+	return gated(x, sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+}
+
+// gated is x·gate, and for a gate that is closed the limit, ±0, also of infinite x, whose product is NaN: like
+// kernel.Silu and kernel.GeluTanh, while ONNX Runtime has NaN.
+func gated(x, gate float64) float64 {
+	if gate == 0 {
+		return math.Copysign(0, x)
+	}
+	return x * gate
 }

@@ -1,6 +1,7 @@
 package elementwise
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -56,9 +57,6 @@ func near(t *testing.T, what string, x, got, want *ir.Array, epsilon, least floa
 		a := math.Abs(arg[i])
 		if same(g[i], w[i]) || math.Abs(g[i]-w[i]) <= epsilon*(math.Abs(w[i])*(1+2*a)+min(a, 1))+least {
 			continue
-		}
-		if math.IsInf(arg[i], -1) && g[i] == 0 && w[i] != w[i] {
-			continue // x times a function that is 0 at -Inf: the limit, or NaN by the formula
 		}
 		t.Errorf("%s at %v: %v, want %v", what, arg[i], g[i], w[i])
 		return
@@ -156,4 +154,31 @@ func TestBiasIsAddedAlongTheLastAxis(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "BiasGelu", out[0], floats(t, want)...)
+}
+
+// Gates that close have the limit, ±0, at Inf, in float32 as in float64.
+func TestGatesAtInfinity(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		op   string
+		attr []*ir.Attr
+		want []float64 // at -Inf, Inf, NaN
+	}{
+		{"Gelu", nil, []float64{0, inf, math.NaN()}},
+		{"Gelu", []*ir.Attr{{Name: "approximate", Type: ir.AttrString, S: "tanh"}}, []float64{0, inf, math.NaN()}},
+		{"Swish", nil, []float64{0, inf, math.NaN()}},
+		{"Swish", []*ir.Attr{ir.FloatAttr("alpha", 1.702)}, []float64{0, inf, math.NaN()}},
+		{"Swish", []*ir.Attr{ir.FloatAttr("alpha", -2)}, []float64{-inf, 0, math.NaN()}},
+	} {
+		for _, dt := range []ir.DType{ir.Float, ir.Double} {
+			x := cast(t, optest.Array(-inf, inf, math.NaN()), dt)
+			y := run(t, c.op, 24, arrays(x), c.attr...)
+			check(t, fmt.Sprint(c.op, c.attr, dt), y, c.want...)
+			for i, v := range floats(t, y) {
+				if v == 0 && math.Signbit(v) != (i == 0) {
+					t.Errorf("%s %v of %s at %d: the zero is %v", c.op, c.attr, dt, i, v)
+				}
+			}
+		}
+	}
 }
