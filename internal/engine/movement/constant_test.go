@@ -2,6 +2,7 @@ package movement
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/engine/number"
@@ -73,11 +74,23 @@ func TestOneHot(t *testing.T) {
 		{"OneHot", 11, nil, in(vec(0, -1, 3), scalarOf(3), values), dims(3, 3)(8, 7, 7, 7, 7, 8, 7, 7, 7)},
 		{"OneHot", 11, attrs(num("axis", 0)), in(vec(1, 0), vec(2), values), dims(2, 2)(7, 8, 8, 7)},
 		{"OneHot", 9, nil, in(f32(1.9), lone(ir.Float, 2), values), dims(1, 2)(7, 8)},
+		{"OneHot", 11, nil, in(f32(float32(math.NaN()), float32(math.Inf(1)), -1e19), scalarOf(2), values),
+			dims(3, 2)(7, 7, 7, 7, 7, 7)},
+		{"OneHot", 9, nil, in(vec(0), lone(ir.Float, math.NaN()), values), nil},
 		{"OneHot", 9, nil, in(scalarOf(0), scalarOf(2), text("off", "on")), text("on", "off")},
 		{"OneHot", 9, nil, in(vec(0), scalarOf(-1), values), nil},
 		{"OneHot", 9, nil, in(vec(0), vec(1, 2), values), nil},
 		{"OneHot", 9, nil, in(vec(0), scalarOf(1), vec(7)), nil},
 	})
+}
+
+// The conversion is not the processor's, which has one result for all of these on amd64 and others elsewhere.
+func TestFloatsAsIntegers(t *testing.T) {
+	got, err := asInts(numbers(ir.Double, 1.9, -1.9, math.NaN(), math.Inf(1), math.Inf(-1), 0x1p63, -0x1p63))
+	want := []int64{1, -1, math.MinInt64, math.MaxInt64, math.MinInt64, math.MaxInt64, math.MinInt64}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
 }
 
 func TestTrilu(t *testing.T) {
@@ -130,7 +143,26 @@ func TestCol2Im(t *testing.T) {
 		{"Col2Im", 18, nil, in(x, vec(4, 1), vec(2, 1)), nil},
 		{"Col2Im", 18, nil, in(x, vec(1, 1), vec(2, 1)), nil},
 		{"Col2Im", 18, attrs(nums("strides", 0, 1)), in(x, vec(3, 1), vec(2, 1)), nil},
+		// above 2^53, which float64 would round
+		{"Col2Im", 18, nil, in(dims(1, 2, 2)(1<<53, 2, 10, 1<<62+1), vec(3, 1), vec(2, 1)),
+			dims(1, 1, 3, 1)(1<<53, 12, 1<<62+1)},
+		{"Col2Im", 18, nil, in(dims(1, 2, 2)(0, 1<<53, 1, 0), vec(3, 1), vec(2, 1)), dims(1, 1, 3, 1)(0, 1<<53+1, 0)},
 	})
+}
+
+// Sums of integers wrap around, as in ONNX's reference implementation.
+func TestCol2ImOfEachInteger(t *testing.T) {
+	for _, c := range []struct{ x, want *ir.Array }{
+		{ir.ArrayOf([]int8{1, 100, 100, 2}, 1, 2, 2), ir.ArrayOf([]int8{1, -56, 2}, 1, 1, 3, 1)},
+		{ir.ArrayOf([]uint8{1, 200, 100, 2}, 1, 2, 2), ir.ArrayOf([]uint8{1, 44, 2}, 1, 1, 3, 1)},
+		{ir.ArrayOf([]int16{1, 1 << 14, 1 << 14, 2}, 1, 2, 2), ir.ArrayOf([]int16{1, -1 << 15, 2}, 1, 1, 3, 1)},
+		{ir.ArrayOf([]uint16{1, 1 << 15, 1 << 15, 2}, 1, 2, 2), ir.ArrayOf([]uint16{1, 0, 2}, 1, 1, 3, 1)},
+		{ir.ArrayOf([]int32{1, 1 << 30, 1 << 30, 2}, 1, 2, 2), ir.ArrayOf([]int32{1, -1 << 31, 2}, 1, 1, 3, 1)},
+		{ir.ArrayOf([]uint32{1, 1 << 31, 1 << 31, 2}, 1, 2, 2), ir.ArrayOf([]uint32{1, 0, 2}, 1, 1, 3, 1)},
+		{ir.ArrayOf([]uint64{1, 1 << 63, 1, 2}, 1, 2, 2), ir.ArrayOf([]uint64{1, 1<<63 + 1, 2}, 1, 1, 3, 1)},
+	} {
+		check(t, []example{{"Col2Im", 18, nil, in(c.x, vec(3, 1), vec(2, 1)), c.want}})
+	}
 }
 
 // The boxes of the specification's tests: the second and third overlap almost completely, and so do the fourth and

@@ -2,6 +2,7 @@ package movement
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/engine/number"
@@ -66,9 +67,22 @@ func asInts(a *ir.Array) ([]int64, error) {
 	number.Read(xs, a, 0)
 	out := make([]int64, len(xs))
 	for i, x := range xs {
-		out[i] = int64(x)
+		out[i] = truncated(x)
 	}
 	return out, nil
+}
+
+// truncated is x as an integer. Go leaves the conversion of NaN and of numbers out of range to the processor: 0 on some
+// would be an index. NaN is the lowest integer, as in ONNX Runtime on amd64, and others are the nearest one: none of
+// them is an index.
+func truncated(x float64) int64 {
+	switch {
+	case x >= 1<<63:
+		return math.MaxInt64
+	case x >= -1<<63:
+		return int64(x)
+	}
+	return math.MinInt64
 }
 
 // runOneHot writes the off value everywhere, and then the on value at the indices. Indices out of range are ignored.
