@@ -131,7 +131,7 @@ func (t trial) run(ctx context.Context) (o trialResult, err error) {
 	res, err := job.Run(ctx, job.Options{
 		Input: t.Model, Output: t.Output, Label: "finetune", Steps: []pass.Options{step}, Workers: t.Threads,
 		Memory: 1 << 30, Exclusive: true,
-		Trained: func(p pass.Progress) {
+		TrainingProgress: func(p pass.Progress) {
 			if p.Step > 1 && !p.Done {
 				o.Wall, o.CPU = append(o.Wall, time.Since(last).Seconds()), append(o.CPU, cpuTime()-used)
 			}
