@@ -100,10 +100,23 @@ func col2ImShape(n *op.Node, in []*ir.Array) ([]ir.Spec, error) {
 	return op.One(a.DType, append([]int64{a.Shape[0], a.Shape[1] / op.Product(f.block)}, f.image...)...)
 }
 
+// integerFolds are the types whose sums are computed in the output, exactly and modulo the type's range, like those of
+// ONNX's reference implementation: float64 rounds integers above 2^53.
+var integerFolds = map[ir.DType]func(f *fold, dst, src *ir.Array){
+	ir.Int8:   foldIntegers[int8],
+	ir.Int16:  foldIntegers[int16],
+	ir.Int32:  foldIntegers[int32],
+	ir.Int64:  foldIntegers[int64],
+	ir.Uint8:  foldIntegers[uint8],
+	ir.Uint16: foldIntegers[uint16],
+	ir.Uint32: foldIntegers[uint32],
+	ir.Uint64: foldIntegers[uint64],
+}
+
 // col2ImWork is the memory of one image and one row of columns, as float64.
 func col2ImWork(n *op.Node, in []*ir.Array, _ int) int64 {
-	_, f, err := newFold(n, in)
-	if err != nil {
+	a, f, err := newFold(n, in)
+	if err != nil || integerFolds[a.DType] != nil {
 		return 0
 	}
 	return 8 * (op.Product(f.image) + op.Product(f.places))
@@ -114,6 +127,10 @@ func runCol2Im(c *op.Call) error {
 	if err != nil {
 		return err
 	}
+	if foldExactly := integerFolds[a.DType]; foldExactly != nil {
+		foldExactly(f, c.Out[0], a)
+		return nil
+	}
 	work := ir.View[float64](&ir.Array{DType: ir.Double, Data: c.Work})
 	size, pixels := int(op.Product(f.image)), int(op.Product(f.block))
 	sum, row := work[:size], work[size:]
@@ -122,15 +139,28 @@ func runCol2Im(c *op.Call) error {
 		clear(sum)
 		for p := range pixels {
 			number.Read(row, a, (i*pixels+p)*len(row))
-			f.add(sum, row, p)
+			addPixels(f, sum, row, p)
 		}
 		number.Write(c.Out[0], i*size, sum)
 	}
 	return nil
 }
 
-// add sums row, which holds pixel p of every block, into the image.
-func (f *fold) add(sum, row []float64, p int) {
+type foldable interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float64
+}
+
+func foldIntegers[T foldable](f *fold, dst, src *ir.Array) {
+	x, y := ir.View[T](src), ir.View[T](dst)
+	clear(y)
+	pixels, blocks, size := int(op.Product(f.block)), int(op.Product(f.places)), int(op.Product(f.image))
+	for i := range int(src.Shape[0] * src.Shape[1]) {
+		addPixels(f, y[i/pixels*size:][:size], x[i*blocks:][:blocks], i%pixels)
+	}
+}
+
+// addPixels sums row, which holds pixel p of every block, into the image.
+func addPixels[T foldable](f *fold, sum, row []T, p int) {
 	rank := len(f.image)
 	first := make([]int64, rank) // position of the pixel of the first block
 	for k, rest := rank-1, int64(p); k >= 0; k-- {

@@ -179,7 +179,7 @@ func runImputer(c *op.Call) error {
 	case ir.Float:
 		impute[float32](c, replaced, values)
 	case ir.Double:
-		impute[float64](c, replaced, values)
+		impute[float64](c, float64(replaced), values)
 	case ir.Int32:
 		impute[int32](c, replacedInt, ints)
 	case ir.Int64:
@@ -188,12 +188,17 @@ func runImputer(c *op.Call) error {
 	return nil
 }
 
-// impute replaces the values to be replaced, possibly NaN, by the feature's imputed value.
-func impute[T, A float32 | float64 | int32 | int64](c *op.Call, replaced A, values []A) {
+type imputed interface {
+	float32 | float64 | int32 | int64
+}
+
+// impute replaces the values to be replaced, possibly NaN, by the feature's imputed value. W is the wider one of the
+// element type and the attribute's: an int32 of the low bits of an int64 is not equal to it.
+func impute[T, W, A imputed](c *op.Call, replaced W, values []A) {
 	x, y, features := ir.View[T](c.In[0]), ir.View[T](c.Out[0]), width(c.In[0])
 	nan := replaced != replaced
 	for i, v := range x {
-		if v == T(replaced) || nan && v != v {
+		if W(v) == replaced || nan && v != v {
 			v = T(values[i%features%len(values)])
 		}
 		y[i] = v

@@ -206,6 +206,18 @@ func TestImputedIntegersAreExact(t *testing.T) {
 	}
 }
 
+// A value beyond int32 equals no int32, and not that of its low bits.
+func TestReplacedValueBeyondInt32(t *testing.T) {
+	out, err := run("Imputer", 1, []*ir.Attr{number1("replaced_value_int64", 1<<32+5), ints("imputed_value_int64s", 9)},
+		nil, ir.ArrayOf([]int32{5, 7}, 1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ir.View[int32](out[0]); !slices.Equal(got, []int32{5, 7}) {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestMissingValuesAreImputed(t *testing.T) {
 	nan := float32(math.NaN())
 	out, err := run("Imputer", 1, []*ir.Attr{real1("replaced_value_float", nan),
