@@ -8,12 +8,11 @@ import (
 	"image/jpeg"
 	"image/png"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"golang.org/x/image/webp"
+	"github.com/mcompress/mcompress/internal/webp"
 )
 
 // A codec decodes images of one format, which is recognized by its first bytes.
@@ -37,43 +36,13 @@ func codecs() []codec {
 		{"WebP", []string{".webp"}, func(head []byte) bool {
 			// The four bytes between are the size of the file.
 			return len(head) == imageHead && magic("RIFF")(head) && string(head[8:]) == "WEBP"
-		}, webp.DecodeConfig, decodeWebP},
+		}, webp.DecodeConfig, webp.Decode},
 		{"GIF", []string{".gif"}, magic("GIF87a", "GIF89a"), nil, nil},
 		{"TIFF", []string{".tif", ".tiff"}, magic("II*\x00", "MM\x00*"), nil, nil},
 		{"BMP", []string{".bmp"}, func(head []byte) bool {
 			return magic("BM")(head) && len(head) == imageHead && bytes.Equal(head[6:10], make([]byte, 4))
 		}, nil, nil},
 	}
-}
-
-// decodeWebP decodes WebP. Lossy WebP has the limited range of ITU-R BT.601, luma from 16 to 235 and chroma from 16 to
-// 240, and image.YCbCr is of the full range of JPEG.
-func decodeWebP(r io.Reader) (image.Image, error) {
-	m, err := webp.Decode(r)
-	switch m := m.(type) {
-	case *image.YCbCr:
-		fullRange(m)
-	case *image.NYCbCrA:
-		fullRange(&m.YCbCr)
-	}
-	return m, err
-}
-
-// fullRange expands the samples of m from limited to full range, in place.
-func fullRange(m *image.YCbCr) {
-	expand := func(plane []byte, zero, to, levels int) {
-		var table [256]byte
-		for v := range table {
-			table[v] = byte(min(255, max(0, to+int(math.Round(float64((v-zero)*255)/float64(levels))))))
-		}
-		for i, v := range plane {
-			plane[i] = table[v]
-		}
-	}
-	const lumaLevels, chromaLevels = 219, 224
-	expand(m.Y, 16, 0, lumaLevels)
-	expand(m.Cb, 128, 128, chromaLevels)
-	expand(m.Cr, 128, 128, chromaLevels)
 }
 
 // imageHead is the number of bytes by which formats are recognized.

@@ -9,6 +9,7 @@ import (
 	_ "image/png"
 
 	"github.com/mcompress/mcompress/internal/engine/op"
+	"github.com/mcompress/mcompress/internal/webp"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -35,8 +36,7 @@ var pixelFormats = map[string]struct {
 const bytesPerPixel = 8
 
 // runImageDecoder returns [height,width,channels]; [0,0,channels] if it cannot decode, by the specification. It
-// supports PNG, JPEG, and the formats that other packages of a program register with package image, as internal/dataset
-// does WebP.
+// supports PNG, JPEG and WebP, whatever else a program imports.
 func runImageDecoder(c *op.Call) error {
 	a, err := tensor(c.In, 0, "encoded_stream")
 	if err != nil {
@@ -51,13 +51,13 @@ func runImageDecoder(c *op.Call) error {
 	}
 	// The size is in the header: a picture of any size is some bytes compressed, so it is checked before it is
 	// decoded.
-	size, _, err := image.DecodeConfig(bytes.NewReader(a.Data))
+	size, kind, err := image.DecodeConfig(bytes.NewReader(a.Data))
 	if err == nil {
 		if err := c.Account.Check(bytesPerPixel * int64(size.Width) * int64(size.Height)); err != nil {
 			return err
 		}
 	}
-	img, _, err := image.Decode(bytes.NewReader(a.Data))
+	img, err := decodePicture(a.Data, kind)
 	if err != nil {
 		_, err := c.Make(0, ir.Uint8, 0, 0, format.channels)
 		return err
@@ -74,6 +74,16 @@ func runImageDecoder(c *op.Call) error {
 		}
 	}
 	return nil
+}
+
+// decodePicture decodes a picture of the kind that image.DecodeConfig found.
+func decodePicture(data []byte, kind string) (image.Image, error) {
+	// The decoder that is registered leaves lossy colours in limited range, which are paler than those of the file.
+	if kind == webp.Name {
+		return webp.Decode(bytes.NewReader(data))
+	}
+	img, _, err := image.Decode(bytes.NewReader(data))
+	return img, err
 }
 
 // pixelsOf reads an image by column and row, from 0.

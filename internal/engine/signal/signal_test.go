@@ -7,6 +7,7 @@ import (
 	"image/png"
 	"math"
 	"math/cmplx"
+	"os"
 	"slices"
 	"testing"
 
@@ -195,6 +196,30 @@ func TestPicturesInEveryFormat(t *testing.T) {
 		}
 		if !bytes.Equal(got.Data, want) || !slices.Equal(got.Shape, []int64{1, 2, int64(len(want) / 2)}) {
 			t.Errorf("%s: %v %v, want %v", format, got, got.Data, want)
+		}
+	}
+}
+
+// WebP is decoded without internal/dataset, whose testdata/pictures.py wrote these: the lossless one exactly, and the
+// lossy one with its full range of colours.
+func TestWebP(t *testing.T) {
+	const height, width = 16, 24
+	for name, levels := range map[string]int{"orientation6": 0, "lossy": 8} {
+		data, err := os.ReadFile("../../dataset/testdata/pictures/" + name + ".webp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := run("ImageDecoder", 20, nil, ir.ArrayOf(data, int64(len(data))))
+		if err != nil || !slices.Equal(got.Shape, []int64{height, width, 3}) {
+			t.Errorf("%s: got %v, %v", name, got, err)
+			continue
+		}
+		for i, v := range got.Data {
+			y, x := i/3/width, i/3%width
+			want := []int{60 + 4*x, 200 - 6*y, 90 + 2*x + 3*y}[i%3]
+			if max(int(v)-want, want-int(v)) > levels {
+				t.Fatalf("%s: channel %d of pixel (%d, %d) is %d, want %d", name, i%3, y, x, v, want)
+			}
 		}
 	}
 }
