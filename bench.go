@@ -71,8 +71,8 @@ func (e *BudgetError) Error() string {
 		humanize.Comma(e.Budget))
 }
 
-// check names the fields that are not valid.
-func (b Benchmark) check() error {
+// Check names a field that is not valid, without opening a model.
+func (b Benchmark) Check() error {
 	switch {
 	case len(b.Models) == 0:
 		return fieldErrorf("{Models} is empty")
@@ -82,8 +82,12 @@ func (b Benchmark) check() error {
 		return fieldErrorf("{Library} requires {Backend} %s", BackendORT)
 	case b.WeightCache != "" && b.Backend == BackendORT:
 		return fieldErrorf("{WeightCache} requires {Backend} %s", BackendEmbedded)
-	case b.Warmup < 0 || b.Runs < 0 || b.Time < 0:
-		return fieldErrorf("{Warmup}, {Runs} and {Time} must not be negative")
+	case b.Runs < 0:
+		return fieldErrorf("{Runs} %d: must not be negative", b.Runs)
+	case b.Warmup < 0:
+		return fieldErrorf("{Warmup} %d: must not be negative", b.Warmup)
+	case b.Time < 0:
+		return fieldErrorf("{Time} %v: must not be negative", b.Time)
 	case b.Decode < 0 || b.Prompt < 0:
 		return fieldErrorf("{Decode} and {Prompt} must be positive")
 	case b.Decode > 0 && b.Budget > 0:
@@ -128,7 +132,7 @@ func (b Benchmark) backends() (names []string, library string, err error) {
 // Measure measures every model, on every backend, at every batch size, in the order of batch sizes, backends and
 // models. A run beyond the budget is a *BudgetError.
 func (b Benchmark) Measure(ctx context.Context) ([]*benchmark.Measure, error) {
-	if err := b.check(); err != nil {
+	if err := b.Check(); err != nil {
 		return nil, err
 	}
 	backends, library, err := b.backends()

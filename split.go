@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/dataset"
@@ -18,15 +20,18 @@ import (
 )
 
 // SplitOptions are the options of PlanStages and Split. The zero value is two stages with weights of much the same
-// size.
+// size. An option that a function does not use is an error.
 type SplitOptions struct {
 	Stages  int              // pipeline stages, 2 by default
 	Balance string           // what is balanced between them: one of Balances, the first by default
 	Batch   int64            // size of dynamic batch axes, 1 by default
 	Dims    map[string]int64 // sizes of other dynamic axes by name
-	Measure bool             // PlanStages runs the stages one after the other, and measures their time
 
-	Ranks     int  // Split writes tensor-parallel shards for this number of ranks instead of stages, at least 2
+	// Measure, of PlanStages, runs the stages of a model on disk one after the other, and measures their time.
+	Measure bool
+
+	// Ranks, of Split, writes tensor-parallel shards for this number of ranks, at least 2, instead of stages.
+	Ranks     int
 	NoDigests bool // without digests of the files in the manifest
 	NoSync    bool // without fsync
 
@@ -45,8 +50,14 @@ func (o SplitOptions) options() (partition.Options, error) {
 	switch {
 	case p.Stages < 1:
 		return p, fieldErrorf("{Stages} %d: must be a positive number", o.Stages)
+	case !slices.Contains(Balances(), p.By):
+		return p, fieldErrorf("{Balance} %q: there are %s", p.By, strings.Join(Balances(), ", "))
+	case o.Batch < 0:
+		return p, fieldErrorf("{Batch} %d: must be a positive number", o.Batch)
 	case o.Ranks < 0 || o.Ranks == 1:
 		return p, fieldErrorf("{Ranks} %d: must be 2 or more", o.Ranks)
+	case o.Ranks > 0 && (o.Stages != 0 || o.Balance != "" || o.Batch != 0 || len(o.Dims) > 0):
+		return p, fieldErrorf("{Ranks} excludes {Stages}, {Balance}, {Batch} and {Dims}")
 	}
 	return p, o.Limits.check()
 }
@@ -54,8 +65,11 @@ func (o SplitOptions) options() (partition.Options, error) {
 // PlanStages plans pipeline stages of the model at a path or URL without reading its weights, unless they are measured.
 func PlanStages(ctx context.Context, path string, o SplitOptions) (*results.Plan, error) {
 	options, err := o.options()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case o.Ranks > 0:
+		return nil, fieldErrorf("{Ranks} is of Split: a plan lists the weights that can be divided over the stages")
 	}
 	m, err := OpenContext(ctx, path)
 	if err != nil {
@@ -77,8 +91,11 @@ func PlanStages(ctx context.Context, path string, o SplitOptions) (*results.Plan
 // depend on the size of weights.
 func Split(ctx context.Context, path, folder string, o SplitOptions) (*results.Split, error) {
 	options, err := o.options()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case o.Measure:
+		return nil, fieldErrorf("{Measure} is of PlanStages")
 	}
 	undo, err := atomicfile.MakeDir(folder)
 	if err != nil {

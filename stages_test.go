@@ -20,7 +20,11 @@ const splitModel = "fixtures/transformer.onnx"
 // splitInto writes the stages (ranks 0) or shards of splitModel into a new folder, and returns their manifest.
 func splitInto(t *testing.T, stages, ranks int) string {
 	t.Helper()
-	w, err := mcompress.Split(t.Context(), splitModel, t.TempDir(), mcompress.SplitOptions{Stages: stages, Ranks: ranks})
+	o := mcompress.SplitOptions{Stages: stages}
+	if ranks > 0 {
+		o = mcompress.SplitOptions{Ranks: ranks}
+	}
+	w, err := mcompress.Split(t.Context(), splitModel, t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +170,7 @@ func TestPlanStages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Measure = false
 	written, err := mcompress.Split(t.Context(), splitModel, t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +182,8 @@ func TestPlanStages(t *testing.T) {
 	}
 	for want, o := range map[string]mcompress.SplitOptions{
 		"Stages": {Stages: -1}, "Ranks": {Ranks: 1}, "Limits.Workers": {Limits: mcompress.Limits{Workers: -1}},
+		"Balance": {Balance: "nodes"}, "Batch": {Batch: -1}, "Measure": {Measure: true},
+		"Ranks excludes Stages": {Ranks: 2, Stages: 2}, "and Dims": {Ranks: 2, Dims: map[string]int64{"n": 1}},
 	} {
 		_, err := mcompress.Split(t.Context(), splitModel, t.TempDir(), o)
 		var field *mcompress.FieldError

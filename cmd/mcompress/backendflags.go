@@ -27,14 +27,3 @@ func (r *backendFlags) declare(fs *flag.FlagSet) {
 }
 
 func (r *backendFlags) embedded() bool { return r.backend.Value == mcompress.BackendEmbedded }
-
-// check rejects --ort-lib if ONNX Runtime is not used, and --cache if only that is.
-func (r *backendFlags) check() error {
-	if r.library != "" && r.embedded() {
-		return usagef("--ort-lib requires --backend %s", strings.Join(r.backend.Words[1:], " or "))
-	}
-	if r.cache != "" && r.backend.Value == mcompress.BackendORT {
-		return usagef("--cache requires --backend %s", mcompress.BackendEmbedded)
-	}
-	return nil
-}

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -58,6 +59,13 @@ sizes the knee is printed: the smallest with at least 95 % of the most samples p
 			if b.Decode > 0 && !c.IsSet("runs") {
 				b.Runs = decodings
 			}
+			o, err := b.benchmark(t, models)
+			if err != nil {
+				return err
+			}
+			if err := o.Check(); err != nil {
+				return err
+			}
 			b.Workers, b.Budget, b.Dims, b.Seed, b.Cache = t.workers, int64(b.budget), b.dims, b.seed, b.cache
 			b.Limits.Steps = t.maxSteps
 			if t.limited {
@@ -69,7 +77,7 @@ sizes the knee is printed: the smallest with at least 95 % of the most samples p
 			if b.profile {
 				return b.printProfiles(c.Context, t, models)
 			}
-			return b.measure(c.Context, t, models)
+			return b.measure(c.Context, t, o)
 		},
 	}
 }
@@ -93,19 +101,9 @@ func (b *benchFlags) flags(fs *flag.FlagSet) {
 	outPathVar(fs, &b.trace, "trace", "`file` for the profile as a trace for Chrome's and Perfetto's viewers")
 }
 
-// check rejects invalid combinations of flags.
+// check rejects combinations of flags that the library does not know: of modes, and of flags that are given but have no
+// effect. Those of values are Benchmark.Check.
 func (b *benchFlags) check(c *cli.Context, models []string) error {
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{{"runs", int64(b.Runs)}, {"warmup", int64(b.Warmup)}, {"time", int64(b.Time)}} {
-		if n.value < 0 {
-			return usagef("--%s %s: must not be negative", n.name, c.String(n.name))
-		}
-	}
-	if err := b.backendFlags.check(); err != nil {
-		return err
-	}
 	if b.training {
 		for _, name := range []string{"profile", "budget", "backend", "on-oom", "time", "dim", "seed", "cache"} {
 			if c.IsSet(name) {
@@ -114,14 +112,14 @@ func (b *benchFlags) check(c *cli.Context, models []string) error {
 		}
 	}
 	switch {
-	case b.Decode < 0 || b.Prompt < 1:
+	case b.Prompt == 0: // the default of the library
 		return usagef("--decode and --prompt must be positive")
+	case b.library != "" && b.embedded():
+		return usagef("--ort-lib requires --backend %s", strings.Join(b.backend.Words[1:], " or "))
 	case b.Decode == 0 && c.IsSet("prompt"):
 		return usagef("--prompt requires --decode")
 	case b.Decode > 0 && (b.training || b.profile || b.budget > 0):
 		return usagef("--decode excludes --training, --profile and --budget")
-	case b.onOOM.Value != "fail" && b.budget == 0:
-		return usagef("--on-oom requires --budget")
 	case b.trace != "" && !b.profile:
 		return usagef("--trace requires --profile")
 	case !b.profile:
@@ -137,11 +135,7 @@ func (b *benchFlags) check(c *cli.Context, models []string) error {
 }
 
 // measure measures every model on every backend at every batch size.
-func (b *benchFlags) measure(ctx context.Context, t *tool, models []string) error {
-	o, err := b.benchmark(t, models)
-	if err != nil {
-		return err
-	}
+func (b *benchFlags) measure(ctx context.Context, t *tool, o mcompress.Benchmark) error {
 	all, err := o.Measure(ctx)
 	var over *mcompress.BudgetError
 	switch {
@@ -153,7 +147,7 @@ func (b *benchFlags) measure(ctx context.Context, t *tool, models []string) erro
 	if t.json {
 		return t.encode(all)
 	}
-	return mcli.Bench(t.stdout, all, len(models))
+	return mcli.Bench(t.stdout, all, len(o.Models))
 }
 
 // benchmark is what the flags ask for.

@@ -100,7 +100,7 @@ var fieldFlags = map[string]string{
 	"Decode":      "--decode",
 	"Prompt":      "--prompt",
 	"Budget":      "--budget",
-	"Halve":       "--on-oom halve",
+	"Halve":       "--on-oom",
 	"Stages":      "--stages",
 	"Ranks":       "--tensor-parallel",
 	"Balance":     "--by",

@@ -123,11 +123,14 @@ func (s *memoryFlags) flags(fs *flag.FlagSet) {
 
 // planMemory computes the memory plan and prints it.
 func (s *memoryFlags) planMemory(ctx context.Context, t *tool, path string) error {
-	page := &report.Memory{}
-	plan, err := mcompress.PlanMemory(ctx, path, mcompress.MemoryOptions{
+	o := mcompress.MemoryOptions{
 		Limits: t.requestLimits(), Batches: s.batches, Dims: s.dims, Budget: int64(s.budget),
-		Layout: s.layout, Measure: s.measure, Plain: s.plain, Page: page,
-	})
+		Layout: s.layout, Measure: s.measure, Plain: s.plain,
+	}
+	if s.html != "" {
+		o.Page = &report.Memory{}
+	}
+	plan, err := mcompress.PlanMemory(ctx, path, o)
 	if err != nil {
 		return err
 	}
@@ -136,7 +139,7 @@ func (s *memoryFlags) planMemory(ctx context.Context, t *tool, path string) erro
 		return fmt.Errorf("%s: %s", path, plan.Unplanned)
 	}
 	if s.html != "" {
-		if err := writeFrom(path, s.html, page.HTML); err != nil {
+		if err := writeFrom(path, s.html, o.Page.HTML); err != nil {
 			return err
 		}
 	}

@@ -95,8 +95,10 @@ func (s *splitFlags) split(ctx context.Context, t *tool, path string) error {
 		folder = filepath.Dir(path)
 	}
 	o := mcompress.SplitOptions{
-		Stages: s.stages, Ranks: s.ranks, Balance: s.by.Value,
-		NoDigests: s.digest.Value == "none", NoSync: s.noSync, Limits: t.requestLimits(),
+		Ranks: s.ranks, NoDigests: s.digest.Value == "none", NoSync: s.noSync, Limits: t.requestLimits(),
+	}
+	if s.ranks == 0 {
+		o.Stages, o.Balance = s.stages, s.by.Value
 	}
 	if p := t.newProgress(path); p != nil {
 		o.Progress = p.show

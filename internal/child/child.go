@@ -61,7 +61,8 @@ func ended(stderr string, err error) error {
 }
 
 // Serve reads a job from in, runs it, and writes the result, or the error with its exit code, to out.
-func Serve[J, R any](ctx context.Context, in io.Reader, out io.Writer, run func(context.Context, J) (R, error), code func(error) int) error {
+func Serve[J, R any](ctx context.Context, in io.Reader, out io.Writer,
+	run func(context.Context, J) (R, error), code func(error) int) error {
 	var job J
 	if err := json.NewDecoder(in).Decode(&job); err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 
 // MaxWindows pools windows of 2 or 3 columns of some rows that start 2 columns apart. y[i] becomes the maximum of
 // columns 2i and 2i+1, and of the column before them if taps is 3, of which the first one is given as first. Row r has
-// column c at x[at[r]+c]. The maximum is that of Max, and
-// -Inf if there are no rows.
+// column c at x[at[r]+c]. The maximum is that of Max, and -Inf if there are no rows.
 func MaxWindows(y, x []float32, at []int64, taps int, first float32) {
 	if taps != 2 && taps != 3 {
 		panic(fmt.Sprintf("kernel: windows of %d columns, not 2 or 3", taps))

@@ -53,7 +53,14 @@ func importTable() string {
 	b.WriteString("| part | may import |\n|---|---|\n")
 	arrows := lint.Arrows()
 	for _, part := range slices.Sorted(maps.Keys(arrows)) {
-		targets := "the standard library only"
+		targets := "no other part"
+		more, limited := lint.StandardOnly()[part]
+		if limited {
+			targets = "the standard library only"
+			if len(more) > 0 {
+				targets = "the standard library and `" + strings.Join(more, "`, `") + "` only"
+			}
+		}
 		if len(arrows[part]) > 0 {
 			targets = "`" + strings.Join(arrows[part], "`, `") + "`"
 		}

@@ -59,8 +59,8 @@ func Arrows() map[string][]string {
 	return allowed
 }
 
-// standardOnly are the parts that import nothing from outside but what is named.
-func standardOnly() map[string][]string {
+// StandardOnly are the parts that import nothing from outside but what is named.
+func StandardOnly() map[string][]string {
 	return map[string][]string{
 		"ir":                  {},
 		"internal/atomicfile": {"golang.org/x/sys/windows"},
@@ -70,7 +70,7 @@ func standardOnly() map[string][]string {
 
 func wrongImports(t *Tree) []Problem {
 	var found []Problem
-	allowed, standard := Arrows(), standardOnly()
+	allowed, standard := Arrows(), StandardOnly()
 	for _, f := range t.goFiles(built, t.inRootModule) {
 		from := part(f.Dir())
 		for _, spec := range f.Go.Imports {
