@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// ReadInput calls read with the content of a file at a path, of at most most bytes at a URL, or of standard input for
-// -.
+// ReadInput calls read with the content of a file at a path, of at most most bytes at a URL, or of standard input
+// for -.
 func ReadInput(ctx context.Context, path string, most int64, read func(io.Reader) error) error {
 	switch {
 	case Is(path):

@@ -87,7 +87,7 @@ func tooLarge(column *[kernel.PairWindow]byte, x int8) (set uint32) {
 	for at := 0; at < len(column); at += 8 {
 		y := binary.LittleEndian.Uint64(column[at:]) ^ flip
 		above := (y&^signBits + limit*each) &^ y & signBits
-		// = |The multiplication gathers the eight sign bits in the highest byte.
+		// The multiplication gathers the eight sign bits in the highest byte.
 		set |= uint32(above>>7*0x0102040810204080>>56) << at
 	}
 	return set
