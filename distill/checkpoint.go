@@ -28,7 +28,7 @@ type checkpoint struct {
 const stateEntry = "state.json"
 
 // checkpointVersion is that of the format: it changes with the fields of state, and with how training uses them.
-const checkpointVersion = 6
+const checkpointVersion = 7
 
 // header is the content of state.json.
 type header struct {
@@ -210,11 +210,17 @@ func (c *checkpoint) readState(z *zip.Reader) (state, error) {
 
 func (c *checkpoint) readSnapshots(z *zip.Reader) error {
 	for _, path := range c.snapshots {
-		// Missing ones are no error, as their events may come after the checkpoint.
-		if b, err := readEntry(z, filepath.Base(path)); err == nil {
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				return err
-			}
+		b, err := readEntry(z, filepath.Base(path))
+		// Missing ones are no error, as their events may come after the checkpoint. A damaged one is: training would go on
+		// without the best weights, or without the ranges that were observed.
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(path, b, 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(path), err)
 		}
 	}
 	return nil
@@ -223,11 +229,14 @@ func (c *checkpoint) readSnapshots(z *zip.Reader) error {
 func (c *checkpoint) readArrays(z *zip.Reader) error {
 	return c.each(func(name string, a *ir.Array) error {
 		b, err := readEntry(z, name)
-		if err == nil && len(b) != len(a.Data) {
-			err = fmt.Errorf("%s has %d bytes, want %d", name, len(b), len(a.Data))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if len(b) != len(a.Data) {
+			return fmt.Errorf("%s has %d bytes, want %d", name, len(b), len(a.Data))
 		}
 		copy(a.Data, b)
-		return err
+		return nil
 	})
 }
 

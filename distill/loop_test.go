@@ -1,7 +1,10 @@
 package distill
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -272,6 +275,40 @@ func TestCheckpointOfEachEpoch(t *testing.T) {
 		if err := os.Remove(checkpoint); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A checkpoint with a damaged entry is an error, whichever one it is.
+func TestDamagedCheckpoint(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "checkpoint.zip")
+	o := []string{"data", samples(t, 300), "labels", "label", "epochs", "2", "save", checkpoint, "resume", "true"}
+	stopAfter(t, 11, o...)
+	whole, err := os.ReadFile(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, f := range z.File {
+		at, err := f.DataOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged := bytes.Clone(whole)
+		damaged[at+int64(f.UncompressedSize64)/2] ^= 1
+		if err := os.WriteFile(checkpoint, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tune(t, network(1, features, 32, 16, classes), 2, o...); !errors.Is(err, zip.ErrChecksum) {
+			t.Errorf("%s is damaged: error %v", f.Name, err)
+		}
+		names[f.Name] = true
+	}
+	if !names["best"] {
+		t.Errorf("no snapshot of the best weights in %v", names)
 	}
 }
 
