@@ -8,7 +8,7 @@ import (
 
 // An average is an exponential moving average of weights and running statistics (Polyak averaging): a = d·a +
 // (1-d)·w after each step, where d is --ema, but at most (1+step)/(10+step), so that the average of few steps
-// forgets the start.
+// forgets the start. Steps are those of the training itself, also if it begins within a schedule with rewound weights.
 type average struct {
 	decay  float64
 	arrays []*ir.Array // in the order of parameters.each

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -181,6 +182,47 @@ func TestRewind(t *testing.T) {
 	}
 	if p := all.history.Pruning; p[1].LR != p[0].LR || all.history.Steps != p[1].Step*3/2 {
 		t.Errorf("history of %d steps: %+v", all.history.Steps, p)
+	}
+}
+
+// A training with rewound weights begins within the schedule, with optimizer states of its own: the first update of Adam
+// is as large as the learning rate, and the first average as near to the weights as that of any training.
+func TestRewoundTrainingStartsItsOptimizer(t *testing.T) {
+	const rate, epoch = 0.01, 8 // steps
+	for _, optimizer := range []string{"adam", "adamw", "adam8"} {
+		s := parse(t, "batch", "12", "lr", fmt.Sprint(rate), "schedule", "constant", "warmup", "0", "steps",
+			fmt.Sprint(5*epoch+1), "optimizer", optimizer, "weight-decay", "0", "ema", "0.999", "data", samples(t, 24*epoch),
+			"labels", "label", "validate", "0.5")
+		s.rewind = &rewinding{epoch: 5, early: map[string][]byte{}}
+		e := ir.NewEval(t.TempDir())
+		defer e.Close()
+		m := network(1, features, 32, 16, classes)
+		tr := newTrainer(m, e, 1, s)
+		defer tr.close()
+		if err := tr.prepare(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		before, moved, averaged := weights(t, m), 0.0, 0.0
+		tr.progress.notify = func(p pass.Progress) {
+			if p.Step != 5*epoch+1 || moved > 0 {
+				return
+			}
+			for i, p := range tr.params.weights {
+				for k, w := range ir.View[float32](array(before[p.name])) {
+					moved = max(moved, math.Abs(float64(ir.View[float32](p.array)[k]-w)))
+					averaged = max(averaged, math.Abs(float64(ir.View[float32](tr.validation.average.arrays[i])[k]-w)))
+				}
+			}
+		}
+		if err := tr.train(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(moved-rate) > rate/50 {
+			t.Errorf("%s: the first update moves weights by %g, want %g", optimizer, moved, rate)
+		}
+		if want := rate * 9 / 11; math.Abs(averaged-want) > rate/50 {
+			t.Errorf("%s: the first average moves by %g, want %g", optimizer, averaged, want)
+		}
 	}
 }
 

@@ -108,14 +108,19 @@ func (t *trainer) trainOn(ctx context.Context, samples []int) error {
 
 // hyperparameters returns those of the current step.
 func (t *trainer) hyperparameters() hyperparameters {
-	return t.steps.hyperparameters(t.state.Step, t.settings.rateAt(t.state.Step, t.state.Total))
+	h := t.steps.hyperparameters(t.state.Step, t.settings.rateAt(t.state.Step, t.state.Total))
+	// A training with rewound weights begins within the schedule, but with new optimizer states: counted by the schedule,
+	// the bias correction of Adam would take their zeros for means, and the first update would be from half to 3.2 times
+	// the learning rate (Kingma and Ba, 2015, arXiv:1412.6980, section 3).
+	h.update -= t.state.First
+	return h
 }
 
 // endStep records the loss and updates the average of the weights.
 func (t *trainer) endStep(loss float64) {
 	// First, as the average depends on the number of steps done.
 	t.state.record(loss, t.state.Total)
-	t.validation.average.addStep(t.params, t.state.Step)
+	t.validation.average.addStep(t.params, t.state.Step-t.state.First)
 	t.progress.Loss = loss
 	t.progress.endStep(&t.state, t.layout.batch, t.loader.stats())
 }

@@ -181,7 +181,7 @@ func measuredArena(t *testing.T, tr *trainer) int64 {
 			t.Fatal(err)
 		}
 		m, err := tr.step.session.Measure(t.Context(),
-			tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1}))
+			tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, update: 1, lossScale: 1}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func TestPlannedArena(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			args := tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, lossScale: 1})
+			args := tr.step.arguments(b, targets, hyperparameters{rate: 1e-3, step: 1, update: 1, lossScale: 1})
 			m, err := tr.step.session.Measure(t.Context(), args)
 			if err != nil {
 				t.Fatal(err)

@@ -66,7 +66,8 @@ func (st *step) outputs() (vs []*ir.Value) {
 // hyperparameters are the inputs of a step that change between steps.
 type hyperparameters struct {
 	rate, decay float64
-	step        int // from 1
+	step        int // from 1, of the schedule and of random numbers
+	update      int // from 1, of the optimizer states, which are zero at the start of each training
 	microBatch  int // of the step, from 0
 	lossScale   float64
 	shares      []float64 // of a micro-batch in the counts of the step, by target; nil for 1
@@ -82,9 +83,9 @@ func (h hyperparameters) share(target int) float64 {
 
 // array returns the input of optimizer nodes, with this weight decay.
 func (h hyperparameters) array(decay float64) *ir.Array {
-	// The order of the engine's operators for updates: rate, step, factor of the gradient, decay. The optimizer divides
+	// The order of the engine's operators for updates: rate, number of the update, factor of the gradient, decay. The optimizer divides
 	// by the loss scale, so that no pass over the gradients undoes it.
-	return ir.ArrayOf([]float32{float32(h.rate), float32(h.step), float32(1 / h.lossScale), float32(decay)}, 4)
+	return ir.ArrayOf([]float32{float32(h.rate), float32(h.update), float32(1 / h.lossScale), float32(decay)}, 4)
 }
 
 // arguments returns the inputs of a run.

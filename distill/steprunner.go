@@ -96,7 +96,9 @@ func (s *stepRunner) train(interruptible context.Context, samples []int, next fu
 
 // hyperparameters returns those of a step, counted from 0, at a learning rate.
 func (s *stepRunner) hyperparameters(step int, rate float64) hyperparameters {
-	return hyperparameters{rate: rate, decay: *s.graphs.settings.WeightDecay, step: step + 1, lossScale: s.state.LossScale}
+	return hyperparameters{
+		rate: rate, decay: *s.graphs.settings.WeightDecay, step: step + 1, update: step + 1, lossScale: s.state.LossScale,
+	}
 }
 
 // counts returns what samples count in steps of several micro-batches.
