@@ -62,6 +62,41 @@ func TestFirstExtensionOfACache(t *testing.T) {
 	}
 }
 
+// A cache that a branch of an If extends, as in a decoder whose branches run with and without a cache, continues as the
+// output of the If; one that the body of a Loop extends does not continue.
+func TestExtensionInABranch(t *testing.T) {
+	for _, c := range []struct {
+		owner  string
+		levels int
+		want   string
+	}{{"If", 1, "present"}, {"If", 2, "present"}, {"Loop", 1, ""}} {
+		g := decoderGraph()
+		past, keys := g.Inputs[3], g.Outputs[0].Producer().Input(1)
+		past.ReplaceUses(g.AddConst("no cache", &ir.Tensor{Spec: ir.Spec{DType: ir.Float, Shape: []int64{0, 3, 0, 8}},
+			Source: ir.Mem(nil)}))
+		past.Name = "kv" // not by the name of an output
+		within := g
+		for range c.levels {
+			n := within.NewNode(ir.OpID{Type: c.owner}, []*ir.Value{g.Inputs[6]})
+			out := within.AddValue("present")
+			n.SetOutputs(out)
+			within.Append(n)
+			within.AddOutput(out)
+			within = ir.NewSubgraph(within, n)
+			n.SetAttr(&ir.Attr{Name: "then_branch", Type: ir.AttrGraph, Graph: within})
+		}
+		n := within.NewNode(ir.OpID{Type: "Concat"}, []*ir.Value{past, keys}, ir.IntAttr("axis", 2))
+		out := within.AddValue("joined")
+		n.SetOutputs(out)
+		within.Append(n)
+		within.AddOutput(out)
+		in := Inputs(g)[3]
+		if got := in.continuation(); got != c.want {
+			t.Errorf("%d %s: continued by %q, want %q", c.levels, c.owner, got, c.want)
+		}
+	}
+}
+
 // The inputs that token ids determine, in each of the runs that decode a sequence.
 func TestInputsFollowFromTokens(t *testing.T) {
 	g := decoderGraph()

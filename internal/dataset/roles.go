@@ -118,13 +118,26 @@ func extensions(v *ir.Value) (all []extension) {
 	return all
 }
 
-// outputOf is the output of the graph that v, or a copy of it, is; nil if it is none.
+// outputOf is the output of the model that v, or a copy of it, is; nil if it is none. v may be a value of a branch of an
+// If, as in a decoder whose branches are its runs with and without a cache.
 func outputOf(v *ir.Value) *ir.Value {
-	for range 4 {
-		if v == nil || slices.Contains(v.Graph().Outputs, v) {
-			return v
+	for range 8 {
+		if v == nil {
+			return nil
 		}
 		var next *ir.Value
+		if i := slices.Index(v.Graph().Outputs, v); i >= 0 {
+			owner := v.Graph().Owner
+			if owner == nil {
+				return v
+			}
+			// The outputs of a Loop or Scan are those of its last iteration, and not in the order of its body's.
+			if !owner.Op.Is("If") || i >= len(owner.Outputs) {
+				return nil
+			}
+			v = owner.Outputs[i]
+			continue
+		}
 		for _, u := range v.Uses() {
 			if u.Node != nil && operator.Of(u.Node).Move == operator.View && operator.Of(u.Node).Elementwise == operator.Unary {
 				next = u.Node.Outputs[0] // of Identity
