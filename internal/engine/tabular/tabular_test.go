@@ -218,6 +218,24 @@ func TestReplacedValueBeyondInt32(t *testing.T) {
 	}
 }
 
+// An imputed value beyond int32 is refused, and not cut to its low bits.
+func TestImputedValueBeyondInt32(t *testing.T) {
+	for _, v := range []int64{1 << 31, -1<<31 - 1, 1<<32 + 5} {
+		out, err := run("Imputer", 1, []*ir.Attr{ints("imputed_value_int64s", 9, v)}, nil, ir.ArrayOf([]int32{0, 0}, 1, 2))
+		if err == nil {
+			t.Errorf("%d: got %v", v, out[0])
+		}
+	}
+	out, err := run("Imputer", 1, []*ir.Attr{ints("imputed_value_int64s", -1<<31, 1<<31-1)}, nil,
+		ir.ArrayOf([]int32{0, 0}, 1, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ir.View[int32](out[0]); !slices.Equal(got, []int32{-1 << 31, 1<<31 - 1}) {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestMissingValuesAreImputed(t *testing.T) {
 	nan := float32(math.NaN())
 	out, err := run("Imputer", 1, []*ir.Attr{real1("replaced_value_float", nan),
