@@ -10,6 +10,21 @@ func Silu(dst, x []float32) {
 	each(dst[n:], x[n:], siluGo)
 }
 
+// Swish writes x·Sigmoid(alpha·x), and for a closed gate the limit, ±0, also of infinite x. t is scratch memory of the
+// same length; dst may be x.
+func Swish(dst, x, t []float32, alpha float32) {
+	MulScalar(t, x, alpha)
+	Sigmoid(t, t)
+	// Inf times 0 is NaN, as in ONNX Runtime; the largest float32 times 0 is the limit that Silu has. At the other end the
+	// gate is open, and the result infinite.
+	if alpha > 0 {
+		MaxScalar(dst, x, -math.MaxFloat32)
+	} else {
+		MinScalar(dst, x, math.MaxFloat32)
+	}
+	Mul(dst, dst, t)
+}
+
 // siluTable: the assembly reads it in this order: a bound from which on the result is -0, 3·2^22 (its sum with a
 // float32 is rounded to an integer, half to even, which the low bits hold), ln(2) in two parts, and the series of e^r
 // for |r| <= ln(2)/2, least power first.

@@ -31,16 +31,7 @@ func fastMish(dst, x []float32) {
 func scaledSilu(alpha float32) func(dst, x []float32) {
 	return func(dst, x []float32) {
 		var buf [block.Len]float32
-		t := buf[:len(x)]
-		kernel.MulScalar(t, x, alpha)
-		kernel.Sigmoid(t, t)
-		kernel.Mul(dst, x, t)
-		// Inf times a closed gate is NaN: the limit instead, as in gated.
-		for i, gate := range t {
-			if gate == 0 && dst[i] != dst[i] {
-				dst[i] = float32(math.Copysign(0, -float64(alpha)))
-			}
-		}
+		kernel.Swish(dst, x, buf[:len(x)], alpha)
 	}
 }
 

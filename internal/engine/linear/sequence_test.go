@@ -148,6 +148,24 @@ func TestCausalConv(t *testing.T) {
 	}
 }
 
+// A closed gate is the limit, also at infinity, whatever the type: as in Swish.
+func TestSwiGLUAtInfinity(t *testing.T) {
+	inf := math.Inf(1)
+	for _, dt := range []ir.DType{ir.Double, ir.Float, ir.Float16, ir.BFloat16} {
+		for alpha, want := range map[float32][]float64{1: {0, inf, math.NaN()}, 1.702: {0, inf, math.NaN()},
+			-2: {-inf, 0, math.NaN()}} {
+			a, b := numbers(dt, []int64{3}, -inf, inf, math.NaN()), numbers(dt, []int64{3}, 1, 1, 1)
+			got := result(t, call{op: "SwiGLU", attrs: []*ir.Attr{ir.FloatAttr("alpha", alpha)}, in: []*ir.Array{a, b}}, 0)
+			for i, v := range got {
+				if v != want[i] && !(v != v && want[i] != want[i]) {
+					t.Errorf("%s, alpha %v: %v, want %v", dt, alpha, got, want)
+					break
+				}
+			}
+		}
+	}
+}
+
 func TestSwiGLU(t *testing.T) {
 	for dt, within := range map[ir.DType]float64{ir.Double: 1e-15, ir.Float: 1e-6, ir.Float16: 2e-3,
 		ir.BFloat16: 2e-2} {

@@ -9,7 +9,8 @@ import (
 	"github.com/mcompress/mcompress/ir"
 )
 
-// swiGLUs: Y = A·sigmoid(alpha·A)·B (Shazeer, "GLU Variants Improve Transformer", 2020).
+// swiGLUs: Y = A·sigmoid(alpha·A)·B (Shazeer, "GLU Variants Improve Transformer", 2020), with the limit of Swish at
+// infinite A.
 func swiGLUs() []op.Op {
 	return []op.Op{{Type: "SwiGLU", Since: 28, Shape: swiGLUShape, Run: runSwiGLU, InPlace: []int{0, 1}}}
 }
@@ -64,13 +65,11 @@ func blocksOf(n int) func(yield func(at int) bool) {
 
 // swish computes a block. y may be a or b.
 func swish(y, a, b []float32, alpha float32) {
-	// Not in y, which may be a: a is needed again after the sigmoid.
-	var buf [swishBlock]float32
-	gate := buf[:len(y)]
-	kernel.MulScalar(gate, a, alpha)
-	kernel.Sigmoid(gate, gate)
-	kernel.Mul(gate, gate, a)
-	kernel.Mul(y, gate, b)
+	// Not in y, which may be b.
+	var gated, scratch [swishBlock]float32
+	n := len(y)
+	kernel.Swish(gated[:n], a, scratch[:n], alpha)
+	kernel.Mul(y, gated[:n], b)
 }
 
 func swishHalf(c *op.Call, from, to int, alpha float32) {
@@ -94,6 +93,12 @@ func slice(a *ir.Array, from, n int) *ir.Array {
 func swish64(c *op.Call, from, to int, alpha float64) {
 	y, a, b := ir.View[float64](c.Out[0]), ir.View[float64](c.In[0]), ir.View[float64](c.In[1])
 	for i := from; i < to; i++ {
-		y[i] = a[i] / (1 + math.Exp(-alpha*a[i])) * b[i]
+		gate := 1 + math.Exp(-alpha*a[i])
+		// The limit of infinite a, as in kernel.Swish.
+		if math.IsInf(gate, 1) {
+			y[i] = math.Copysign(0, a[i]) * b[i]
+		} else {
+			y[i] = a[i] / gate * b[i]
+		}
 	}
 }

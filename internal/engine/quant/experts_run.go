@@ -200,12 +200,13 @@ func (x *experts) swiGLU(row, other []float32) {
 	for i := range to {
 		g := min(row[i*step], x.limit)
 		v := max(min(values[first+i*step], x.limit), -x.limit)
-		to[i] = g * sigmoid(x.alpha*g) * (v + x.beta)
+		to[i] = swish(g, x.alpha) * (v + x.beta)
 	}
 }
 
-func sigmoid(v float32) float32 {
-	s := [1]float32{v}
-	kernel.Sigmoid(s[:], s[:])
+func swish(v, alpha float32) float32 {
+	var s, t [1]float32
+	s[0] = v
+	kernel.Swish(s[:], s[:], t[:], alpha)
 	return s[0]
 }

@@ -94,6 +94,20 @@ func TestLayoutsOfSwiGLUAreEquivalent(t *testing.T) {
 	}
 }
 
+// A gate of -Inf closes a unit, like that of Silu.
+func TestClosedGatesOfExperts(t *testing.T) {
+	x, router, gates, values, out := random(1, 7, 8), random(2, 7, 4), random(3, 4, 6, 8), random(4, 4, 6, 8),
+		random(5, 4, 8, 6)
+	closed := ir.NewArray(ir.Float, 4, 6)
+	for i := range ir.View[float32](closed) {
+		ir.View[float32](closed)[i] = float32(math.Inf(-1))
+	}
+	for _, activation := range []string{"silu", "swiglu"} {
+		got := must(t, "MoE", attrs{"k": 2, "activation_type": activation}, x, router, gates, closed, out, nil, values)
+		near(t, got, ir.NewArray(ir.Float, 7, 8))
+	}
+}
+
 func TestUnsupportedExpertsAreNamed(t *testing.T) {
 	in := []*ir.Array{random(1, 3, 8), random(2, 3, 4), random(3, 4, 6, 8), nil, random(5, 4, 8, 6)}
 	for want, a := range map[string]attrs{
