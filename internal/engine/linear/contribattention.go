@@ -55,23 +55,27 @@ func (p *contribAttention) scores() [4]int64 {
 // zero.
 const leastFilter = -1e38
 
-// mask is the mask of one head. Causal attention limits the key range if that is bit-identical to adding to the scores
-// of later keys, and the scores have no consumer; a bias could be as low as theirs.
+// mask is the mask of one head, nil for none. Causal attention limits the key range where that is bit-identical to what
+// ONNX Runtime does, which adds the least float32 to the scores of later keys: not with a bias, which could be as low as
+// that for all keys before them, and not if the scores have a consumer.
 func (p *contribAttention) mask(index *ir.Array, probed bool) func(batch, head int) attention.Mask[float32] {
-	ranged := p.Causal && (p.index == nil || p.index.filter > leastFilter && p.bias == nil && !probed)
-	if ranged {
+	later := p.Causal && (p.bias != nil || probed || p.index != nil && p.index.filter <= leastFilter)
+	if p.Causal && !later {
 		p.keyRange = func(int) attention.KeyRange { return within(p.Keys, p.past, -1, 0) }
 	}
 	if p.index != nil {
-		p.index.index, p.index.causal = ir.View[int32](index), p.Causal && !ranged
+		p.index.index, p.index.causal = ir.View[int32](index), later
 	}
-	if p.index == nil && p.bias == nil {
+	if p.index == nil && p.bias == nil && !later {
 		return nil
 	}
 	return func(batch, head int) attention.Mask[float32] {
 		var flags attention.Mask[float32]
-		if p.index != nil {
+		switch {
+		case p.index != nil:
 			flags = p.index.of(batch)
+		case later:
+			flags = func(scores []float32, query, key int) { maskLater(scores, p.past+query, key) }
 		}
 		return combinedMask(flags, maskFor[float32](p.bias, batch, head))
 	}

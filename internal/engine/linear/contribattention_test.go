@@ -86,6 +86,37 @@ func TestEquivalentMasks(t *testing.T) {
 	near(t, "Attention", ends, want, 1e-6)
 }
 
+// Causal attention adds the least float32 to the scores of later keys, as ONNX Runtime 1.31.1 does: a bias that is as
+// low before them leaves all keys equal, and the scores that are an output have the sums.
+func TestCausalAttentionWithBias(t *testing.T) {
+	least, lower := -math.MaxFloat32, math.Inf(-1)
+	q, k, v := waves(ir.Float, 1, 1, 3, 4), waves(ir.Float, 2, 1, 3, 4), waves(ir.Float, 3, 1, 3, 4)
+	c := call{domain: microsoft, op: "MultiHeadAttention", in: []*ir.Array{q, k, v}, outputs: 4,
+		attrs: []*ir.Attr{ir.IntAttr("num_heads", 1), ir.IntAttr("unidirectional", 1)}}
+	scores := result(t, c, 3)
+	for i, want := range []float64{0, least, least, 0, 0, least, 0, 0, 0} {
+		if got := scores[i]; want != 0 && got != want || want == 0 && math.Abs(got) > 10 {
+			t.Errorf("score %d is %v, want %v", i, got, want)
+		}
+	}
+	of := func(row ...float64) []float64 {
+		bias := numbers(ir.Float, []int64{1, 1, 3, 3}, slices.Concat(row, row, row)...)
+		c.in = []*ir.Array{q, k, v, nil, nil, bias}
+		return result(t, c, 0)
+	}
+	values := values(v)
+	mean := make([]float64, 4)
+	for i, x := range values {
+		mean[i%4] += x / 3
+	}
+	near(t, "a bias of the least float32 at the only key", of(least, 0, 0)[:4], mean, 1e-6)
+	near(t, "the same at every key", of(least, least, least)[:4], values[:4], 1e-6)
+	near(t, "zero", of(0, 0, 0)[:4], values[:4], 0)
+	if got := of(lower, lower, lower)[0]; got == got {
+		t.Errorf("every key has a bias of -Inf: %v, want NaN", got)
+	}
+}
+
 // com.microsoft's Attention first multiplies by the weights of queries, keys and values.
 func TestSelfAttentionProjects(t *testing.T) {
 	x, w, bias := waves(ir.Float, 1, 2, 5, 6), waves(ir.Float, 2, 6, 24), waves(ir.Float, 3, 24)

@@ -52,8 +52,9 @@ func (m *indexMask) of(batch int) attention.Mask[float32] {
 	first := m.firstMasked(batch)
 	return func(scores []float32, query, key int) {
 		last := len(scores)
+		// Later keys have the least score, and no filter besides, whatever their flags.
 		if m.causal {
-			last = min(max(m.past+query+1-key, 0), last)
+			last = maskLater(scores, m.past+query, key)
 		}
 		if m.rank == 1 {
 			from, to := m.allowed(batch)
@@ -70,8 +71,15 @@ func (m *indexMask) of(batch int) attention.Mask[float32] {
 				}
 			}
 		}
-		add(scores[last:], -math.MaxFloat32)
 	}
+}
+
+// maskLater adds the least float32 to the scores of keys after a position, and returns the number of others. Scores
+// start at key.
+func maskLater(scores []float32, position, key int) (others int) {
+	others = min(max(position+1-key, 0), len(scores))
+	add(scores[others:], -math.MaxFloat32)
+	return others
 }
 
 // firstMasked is a key before which no key of a batch is masked by flags, for any query.
