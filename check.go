@@ -465,7 +465,7 @@ func (r Request) backend() (job.Backend, error) {
 	v := r.Verification
 	b := job.Backend{Workers: r.Limits.Workers, Limits: r.Limits.run().Half()}
 	if v.WeightCache != "" {
-		b.Cache = &weightcache.Cache{Dir: v.WeightCache, Warn: func(err error) { r.Events.warn(err.Error()) }}
+		b.Cache = &weightcache.Cache{Dir: v.WeightCache, Warn: r.Events.warn}
 	}
 	if v.Backend != latency.ORT {
 		return b, nil

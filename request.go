@@ -2,6 +2,7 @@ package mcompress
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mcompress/mcompress/internal/metric"
@@ -183,7 +184,7 @@ type Limits struct {
 // Events are functions that are called during a run; each may be nil.
 type Events struct {
 	Selected func(Selection) error // once, before the first model
-	Warning  func(text string)     // what may be wrong with the result, or was left out
+	Warning  func(error)           // what may be wrong with the result, or was left out; it may be a *FieldError
 	Note     func(text string)     // what a user may want to know
 	Progress func(Progress)        // from several goroutines
 	Outcome  func(Outcome) error   // after each model; an error ends the run
@@ -192,10 +193,17 @@ type Events struct {
 	Steps func(model string, steps []Step) []Step
 }
 
-// warn warns, unless the text is empty.
-func (e Events) warn(text string) {
-	if e.Warning != nil && text != "" {
-		e.Warning(text)
+// warn warns, unless err is nil.
+func (e Events) warn(err error) {
+	if e.Warning != nil && err != nil {
+		e.Warning(err)
+	}
+}
+
+// warnText warns, unless the text is empty.
+func (e Events) warnText(text string) {
+	if text != "" {
+		e.warn(errors.New(text))
 	}
 }
 

@@ -2,6 +2,7 @@ package mcompress
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcompress/mcompress/quantize"
+	"github.com/mcompress/mcompress/registry"
 )
 
 // leaves are the paths of the fields of a struct that are no structs, with a function that gives each a value.
@@ -157,6 +159,22 @@ func TestFieldErrorsNameFields(t *testing.T) {
 	if !slices.Equal(field.Fields(), []string{"Gates.min-sqnr", "Verification.Data.Path"}) ||
 		field.Unwrap() != (cmpError{}) {
 		t.Errorf("got %q, %v", field.Fields(), field.Unwrap())
+	}
+}
+
+// A warning of the library names a field, and not the flag of the program.
+func TestWarningsNameFields(t *testing.T) {
+	var field *FieldError
+	err := Reports{}.Lacking(registry.Reference{Scheme: "hf"})
+	if !errors.As(err, &field) || !slices.Equal(field.Fields(), []string{"Reports.BaseModel"}) ||
+		strings.Contains(err.Error(), "--") {
+		t.Errorf("got %v", err)
+	}
+	for _, err := range []error{Reports{BaseModel: "none"}.Lacking(registry.Reference{Scheme: "hf"}),
+		Reports{}.Lacking(registry.Reference{Scheme: "oci"})} {
+		if err != nil {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

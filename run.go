@@ -209,7 +209,7 @@ func (x *run) all(ctx context.Context) (_ []Outcome, err error) {
 		return nil, err
 	}
 	for _, text := range pass.Warnings(x.steps) {
-		x.Events.warn(text)
+		x.Events.warnText(text)
 	}
 	// After the checks of the whole request, so that all workers of a list fail in the same way, whatever their shard.
 	mine, selected, err := x.pick(ctx, outs)
@@ -348,7 +348,7 @@ func (x *run) outcome(ctx context.Context, m listed) Outcome {
 		o.Err = m.staged.publish(ctx, x.division, m.model, o.Result)
 	}
 	if o.Result != nil && o.Result.NotRun != "" {
-		x.Events.warn(o.Result.Output + " was not run: " + o.Result.NotRun)
+		x.Events.warnText(o.Result.Output + " was not run: " + o.Result.NotRun)
 	}
 	// After the result is published: it is a hint, and its dry run may fail.
 	o.Alternative = x.better(ctx, m.model, m.output, o.Result)
@@ -552,13 +552,13 @@ func (x *run) warnCard() {
 	}
 }
 
-// Lacking is what a reader of the registry may miss in the model card of a push, such as the base model on the Hugging
-// Face Hub; empty for nothing.
-func (r Reports) Lacking(ref registry.Reference) string {
+// Lacking is a *FieldError for what a reader of the registry may miss in the model card of a push, such as the base
+// model on the Hugging Face Hub; nil for nothing.
+func (r Reports) Lacking(ref registry.Reference) error {
 	if ref.Scheme != "hf" || r.BaseModel != "" {
-		return ""
+		return nil
 	}
-	return "the model card names no base model; give --base-model OWNER/NAME, or none"
+	return fieldErrorf("the model card names no base model; give {Reports.BaseModel} OWNER/NAME, or none")
 }
 
 // options are those of requests without progress.
@@ -567,7 +567,9 @@ func (r Registry) options() registry.Options {
 }
 
 // warnInsecure warns of a connection whose certificate is not verified.
-func (r Registry) warnInsecure(ref registry.Reference, e Events) { e.warn(r.options().Warning(ref)) }
+func (r Registry) warnInsecure(ref registry.Reference, e Events) {
+	e.warnText(r.options().Warning(ref))
+}
 
 // push pushes a result that is complete, with its reports.
 func (x *run) push(ctx context.Context, model string) (*registry.Pushed, error) {

@@ -150,7 +150,7 @@ func (s *search) choose(ctx context.Context, model, out string, j ir.Journal) ([
 	}
 	steps, found, err := tune.Choose(ctx, o)
 	for _, text := range pass.Warnings(steps) {
-		s.Events.warn(text)
+		s.Events.warnText(text)
 	}
 	s.warnLeftOut(model, found)
 	return steps, found, err
@@ -162,7 +162,7 @@ func (s *search) warnLeftOut(model string, found *pass.Search) {
 		return
 	}
 	for _, failed := range found.Failures() {
-		s.Events.warn(fmt.Sprintf("%s: left out: %s", model, failed))
+		s.Events.warn(fmt.Errorf("%s: left out: %s", model, failed))
 	}
 }
 

@@ -291,7 +291,7 @@ func (x *run) variantsOf(ctx context.Context, chosen []variant, model, out strin
 		}
 		o.Err = err
 		if o.Result != nil && o.Result.NotRun != "" {
-			x.Events.warn(o.Result.Output + " was not run: " + o.Result.NotRun)
+			x.Events.warnText(o.Result.Output + " was not run: " + o.Result.NotRun)
 		}
 		all = append(all, o)
 	}

@@ -264,7 +264,7 @@ func ended(codes []int) error {
 // events print what a run tells besides its results.
 func (t *tool) events(command string) mcompress.Events {
 	e := mcompress.Events{
-		Warning: func(text string) { t.printWarning(command, text) },
+		Warning: func(err error) { t.printWarning(command, err) },
 		Note: func(text string) {
 			if !t.quiet {
 				fmt.Fprintln(t.stderr, "mcompress: "+text)
@@ -278,9 +278,9 @@ func (t *tool) events(command string) mcompress.Events {
 	return e
 }
 
-// printWarning prints a warning of a command, unless it is empty.
-func (t *tool) printWarning(command, text string) {
-	if text != "" {
-		printError(t.stderr, fmt.Errorf("%s: warning: %s", command, text))
+// printWarning prints a warning of a command, unless it is nil.
+func (t *tool) printWarning(command string, err error) {
+	if err != nil {
+		printError(t.stderr, fmt.Errorf("%s: warning: %w", command, inFlags(err)))
 	}
 }

@@ -37,7 +37,9 @@ func (r *registryFlags) connection() registry.Options {
 // options returns the options of a transfer, with a warning if it is insecure. stop ends the progress bar.
 func (r *registryFlags) options(t *tool, command string, ref registry.Reference) (o registry.Options, stop func()) {
 	o = r.connection()
-	t.printWarning(command, o.Warning(ref))
+	if text := o.Warning(ref); text != "" {
+		t.printWarning(command, errors.New(text))
+	}
 	p := t.newProgress(ref.Name)
 	if p != nil {
 		o.Progress = p.show
