@@ -284,7 +284,7 @@ func (b *bench) bucket(ctx context.Context, dir string, c *fleetCosts) error {
 			return err
 		}
 	}
-	endpoint, stop, err := conform.ServeS3(paths[0], paths[1], "--access-log", paths[2])
+	endpoint, stop, err := conform.ServeS3(paths[0], paths[1], "-access-log", paths[2])
 	if err != nil {
 		return err
 	}

@@ -45,9 +45,9 @@ func ServeS3(dir, metadata string, flags ...string) (endpoint string, stop func(
 	if err != nil {
 		return "", nil, err
 	}
-	program := filepath.Join(root, ".s3", "versitygw")
+	program := filepath.Join(root, ".s3", "s3server")
 	if _, err := os.Stat(program); err != nil {
-		return "", nil, fmt.Errorf("no S3 server to test object storage with (make .s3/versitygw): %w", err)
+		return "", nil, fmt.Errorf("no S3 server to test object storage with (make .s3/s3server): %w", err)
 	}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,8 +57,8 @@ func ServeS3(dir, metadata string, flags ...string) (endpoint string, stop func(
 	if err := free.Close(); err != nil {
 		return "", nil, err
 	}
-	args := append([]string{"--access", S3AccessKey, "--secret", S3SecretKey, "--port", address, "--quiet"}, flags...)
-	cmd := exec.Command(program, append(args, "posix", "--sidecar", metadata, dir)...)
+	args := append([]string{"-access", S3AccessKey, "-secret", S3SecretKey, "-address", address, "-metadata", metadata}, flags...)
+	cmd := exec.Command(program, append(args, dir)...)
 	cmd.Dir = dir
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
