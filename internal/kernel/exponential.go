@@ -46,7 +46,7 @@ const (
 // boundTable holds the arguments beyond which a function has its limit after rounding to float32. The assembly reads it
 // in this order.
 //
-//nolint:unused // by Go
+//lint:ignore U1000 Go code does not use it
 var boundTable = [...]float64{
 	expLeast, expGreatest, -sigmoidBound, sigmoidBound, -geluBound, geluBound,
 	-tanhBound, tanhBound, -erfBound, erfBound,

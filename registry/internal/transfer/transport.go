@@ -27,7 +27,7 @@ func Client(insecure bool, first time.Duration) *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = headerTimeout
 	if insecure {
-		base.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // --insecure
+		base.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // --insecure
 	}
 	return &http.Client{Transport: &transport{base, first}, CheckRedirect: checkRedirect}
 }
