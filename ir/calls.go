@@ -62,6 +62,7 @@ func (m *Model) VerifyCalls() error {
 			return err
 		}
 	}
+	// Nodes of the main graph are stored in the file: only what its calls add to them is limited.
 	b, err := x.graph(m.Graph, false)
 	if err == nil && b.size > maxExpansion {
 		err = errExpansion

@@ -55,6 +55,8 @@ func (v *Value) dropUse(u Use) {
 // ReplaceUses makes every consumer of v read w. A graph output keeps its name: w
 // takes v's name over, and v gets w's.
 func (v *Value) ReplaceUses(w *Value) {
+	// The whole list at once: SetInput searches it for each use, which takes quadratic time for a value that every node
+	// reads.
 	uses, output := v.uses, false
 	v.uses = nil
 	for _, u := range uses {
@@ -78,6 +80,8 @@ func (v *Value) ReplaceUses(w *Value) {
 // Remove removes n and its subgraphs from the graph. Its outputs must have
 // no consumers left.
 func (n *Node) Remove() {
+	// Also what its subgraphs read: values around an If or Loop would keep uses that do not exist, and Drop would not
+	// remove them.
 	n.release()
 	g := n.graph
 	if n.prev == nil {
@@ -120,6 +124,7 @@ func (n *Node) release() {
 // constant, or the node that makes it and what that node and its subgraphs read, in
 // turn. Graph inputs stay, constants among them too.
 func (v *Value) Drop() {
+	// No recursion: a chain of a million nodes would need a stack of hundreds of megabytes.
 	for stack := []*Value{v}; len(stack) > 0; {
 		last := stack[len(stack)-1]
 		stack = append(stack[:len(stack)-1], last.drop()...)
@@ -140,6 +145,7 @@ func (v *Value) drop() []*Value {
 	case n == nil || slices.ContainsFunc(n.Outputs, func(o *Value) bool { return o != nil && len(o.uses) > 0 }):
 		return nil
 	}
+	// Before n is removed, which reads nothing then. Values of its subgraphs are removed with it.
 	reads := slices.Collect(n.reads)
 	n.Remove()
 	reads = slices.DeleteFunc(reads, func(in *Value) bool { return in.graph.within(n) })

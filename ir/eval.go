@@ -48,6 +48,7 @@ func (e *Eval) Open(ctx context.Context, t *Tensor) (io.ReaderAt, error) { retur
 const maxDepth = 4096
 
 func (e *Eval) open(ctx context.Context, t *Tensor, depth int) (io.ReaderAt, error) {
+	// A model controls the depth of this recursion, and a stack overflow would end the program.
 	if depth > maxDepth {
 		return nil, fmt.Errorf("tensor %q is computed in more than %d steps", t.Name, maxDepth)
 	}
@@ -107,6 +108,7 @@ func (e *Eval) checked(ctx context.Context, r *Recipe, out []io.Writer, depth in
 		return fmt.Errorf("%s: tensor %q: %w", r.Name, r.Out[0].Name, err)
 	}
 	for i, s := range r.Out {
+		// The writer has laid out the file by declared sizes: others would move every tensor after this one.
 		if counted[i].n != s.Bytes() {
 			return fmt.Errorf("%s: tensor %q: %w", r.Name, s.Name, Bugf("wrote %d bytes, declared %d", counted[i].n, s.Bytes()))
 		}

@@ -53,6 +53,7 @@ func (g *Graph) Live() ([]*Node, error) {
 		read[v] = true
 	}
 	live := nodes[len(nodes):]
+	// Backwards: all consumers of a node, also those in subgraphs of others, are known before it.
 	for _, n := range slices.Backward(nodes) {
 		if slices.ContainsFunc(n.Outputs, func(v *Value) bool { return v != nil && read[v] }) {
 			live = append(live, n)

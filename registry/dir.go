@@ -17,6 +17,7 @@ func checkDir(_ context.Context, ref Reference, _ Options) error {
 	for dir := filepath.Clean(ref.Name); ; dir = filepath.Dir(dir) {
 		st, err := os.Stat(dir)
 		switch {
+		// Pull makes it.
 		case errors.Is(err, os.ErrNotExist) && dir != filepath.Dir(dir):
 			continue
 		case err != nil:
@@ -30,7 +31,7 @@ func checkDir(_ context.Context, ref Reference, _ Options) error {
 
 // pushDir copies the files: it is a pull from where they are.
 func pushDir(ctx context.Context, ref Reference, a *Artifact, o Options) (*Pushed, error) {
-	// It has a time.
+	// The page has the time of the run: the second push of an equal run would be a conflict.
 	files := slices.DeleteFunc(slices.Clone(a.Files), func(f File) bool { return f.Role == ReportPage })
 	local := &Stored{Reference: ref, Digest: ref, Files: files, open: openPath}
 	p, err := local.Pull(ctx, ref.Name, o)

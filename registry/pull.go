@@ -129,6 +129,7 @@ func (p *puller) isThere(ctx context.Context, f File) (bool, error) {
 	case err != nil:
 		return false, err
 	}
+	// By the size first: files of other sizes differ without being read.
 	same := st.Size() == f.Size
 	if same {
 		there := File{Path: at}
@@ -136,6 +137,7 @@ func (p *puller) isThere(ctx context.Context, f File) (bool, error) {
 			return false, err
 		}
 		if same = there.SHA256 == f.SHA256; !same {
+			// It is downloaded, and counts then.
 			p.meter.Add(-there.Size)
 		}
 	}
@@ -260,6 +262,7 @@ func (d *download) transfer(ctx context.Context) error {
 		return err
 	}
 	defer content.Close()
+	// A registry without ranges sends the whole file.
 	if start != d.v.read {
 		if err := d.restart(); err != nil {
 			return err
@@ -284,6 +287,7 @@ func (d *download) transfer(ctx context.Context) error {
 			}
 		case errors.Is(err, io.EOF):
 			return nil
+		// An interruption is no error of the registry, which would be retried.
 		case err != nil && context.Cause(ctx) != nil:
 			return err
 		case err != nil:

@@ -35,6 +35,7 @@ func Parse(text string) (Reference, error) {
 func IsReference(text string) bool {
 	scheme, _, found := strings.Cut(text, ":")
 	_, known := registered(scheme)
+	// Also without its client: the error then names the import, and not a path that does not exist.
 	return found && (known || imported[scheme] != "")
 }
 

@@ -70,6 +70,7 @@ func (d Folder) Read(_ context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	// One byte more than a document may have: without it a longer file would be read as a shorter one.
 	b, err := io.ReadAll(io.LimitReader(f, MaxDocument+1))
 	if err == nil && len(b) > MaxDocument {
 		err = fmt.Errorf("%s: larger than %d bytes", path, int64(MaxDocument))
@@ -147,6 +148,7 @@ func IsPointer(path string) bool {
 // readPointer reads a pointer. It reports false for another file, and for one that cannot be read.
 func readPointer(path string) (pointer, bool) {
 	st, err := os.Stat(path)
+	// By its size first: this is called for each file, and models have gigabytes.
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxPointer {
 		return pointer{}, false
 	}

@@ -42,6 +42,8 @@ func (res *Result) Rendered(ctx context.Context, documents Files, text []byte) e
 			why = "it has options that the report has not"
 		case r.Tool.Version != job.Version():
 			why = fmt.Sprintf("it was written by version %s, this one is %s", r.Tool.Version, job.Version())
+		// The JSON form has no times, so that equal runs write equal reports: a form that shows them is made from both
+		// files.
 		case f.Local:
 			times, err := documents.Read(ctx, stem+".environment.json")
 			if err == nil {

@@ -52,6 +52,7 @@ func ReportOf(ctx context.Context, files Files, model string) (string, error) {
 		return "", err
 	}
 	own := report.Stem(model) + report.JSONSuffix
+	// By its name first: the reports of large models have hundreds of megabytes, and others need not be read.
 	if slices.Contains(names, own) {
 		return own, nil
 	}
@@ -105,9 +106,11 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	if err := v.files(r); err != nil {
 		return nil, err
 	}
+	// After the files: the metadata of a file that is not that of the report would differ as well, in lines that explain nothing.
 	if err := v.metadata(r); err != nil {
 		return nil, err
 	}
+	// A digest can be computed again after an edit: figures also have to agree with each other.
 	for _, line := range r.Inconsistencies() {
 		res.mismatch(name, "%s", line)
 	}
@@ -115,6 +118,7 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	baseline := cmp.Or(limits.Baseline, r.Baseline)
 	var wanted []report.Limit
 	for _, l := range limits.Gates {
+		// The first result of a repository has no baseline yet, and its policy must not refuse it.
 		if baseline == nil && report.Relative(l.Name) {
 			res.Unchecked = append(
 				res.Unchecked,
@@ -136,7 +140,7 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 				"--allow-random-inputs",
 		)
 	}
-	// That nobody asked for.
+	// The gates of the run itself, one of which, finite, fails without being requested.
 	gates = slices.DeleteFunc(gates, func(g report.Gate) bool { return slices.Contains(r.Gates, g) })
 	gates = append(gates, r.Gates...)
 	for _, g := range gates {
@@ -156,6 +160,7 @@ func (res *Result) digests(name string, text []byte, r *report.Report) error {
 	switch {
 	case err != nil:
 		res.mismatch(name, "%v", err)
+	// No comparison that is left out: a report that was edited could lose its digest with it.
 	case r.Digest == "":
 		res.mismatch(name, "the report has no digest: it was made with --digest none")
 	case sum != r.Digest:
@@ -210,6 +215,7 @@ func (v *verifier) files(r *report.Report) error {
 			return err
 		}
 	}
+	// Not required: evidence is verified where only the result is, as in a registry.
 	for _, f := range r.Source.Files {
 		if err := v.file(f, false); err != nil {
 			return err
@@ -221,6 +227,7 @@ func (v *verifier) files(r *report.Report) error {
 	for _, in := range r.Recipe.Inputs {
 		// The recipe has digests of its inputs and no sizes.
 		f := report.File{Name: in.Name, Bytes: -1, SHA256: in.SHA256}
+		// Before files: the digest of a folder of samples is that of its list, and reading the folder itself is an error.
 		if found, err := v.folder(f, names); err != nil {
 			return err
 		} else if found {
