@@ -108,6 +108,7 @@ func (t *tool) parsed(action cli.ActionFunc) cli.ActionFunc {
 				return err
 			}
 			if err = onDisk(c); err == nil {
+				// After the command line, whose flags take precedence over gates of a policy.
 				err = t.applyPolicy(c.Context, fs)
 			}
 			if err == nil {

@@ -92,6 +92,8 @@ func (w *requestFlags) request(t *tool, command string, models []string) (mcompr
 	r.Target = w.target.String()
 	r.Reports.Formats, r.Reports.NoDigests, r.Reports.NoErrors = w.formats.Chosen, w.digest.Value == "none", len(w.formats.Chosen) == 0
 	w.card.fill(&r.Reports)
+	// The first result of a repository has no baseline yet: that of a policy may not exist, one of the command line has
+	// to.
 	r.Baseline, r.BaselineOptional = w.baseline.source, w.baseline.policy
 	w.list.fill(&r.List)
 	return r, w.samples.fill(&r.Verification)

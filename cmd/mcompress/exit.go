@@ -49,6 +49,7 @@ func finish(ctx context.Context, stderr io.Writer, err error) int {
 		return exitDone
 	case errors.As(err, &printed):
 		return printed.code
+	// After a signal, errors are its consequences, such as those of processes and connections that it ended.
 	case ctx.Err() != nil:
 		printError(stderr, errors.New("interrupted"))
 		return exitIO

@@ -82,6 +82,7 @@ func (x *indexing) read(ctx context.Context, rs *mcli.Reports) error {
 		if rs.Models, err = fleet.Expand(list); err != nil {
 			return &usageError{err}
 		}
+		// Nil is a list that is not known; with an empty one each report is of another model.
 		if rs.Models == nil {
 			rs.Models = []string{}
 		}

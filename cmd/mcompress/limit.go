@@ -24,6 +24,7 @@ func raiseMemoryLimit() {
 	if need := int64(heap[0].Value.Uint64() + max(heap[1].Value.Uint64(), spare)); need > debug.SetMemoryLimit(-1) {
 		limitMemory(need)
 	}
+	// Nothing refers to the object, so that its cleanup runs after the next collection, and registers the one after it.
 	runtime.AddCleanup(new([64]byte), func(struct{}) { raiseMemoryLimit() }, struct{}{})
 }
 

@@ -86,6 +86,7 @@ func (m *manifestFlags) run(c *cli.Context, t *tool, p *mcompress.Plan, args []s
 		}
 	}
 	if m.emit.Value == "kubernetes" {
+		// The processes read the policy again, in their containers.
 		policy, err := t.policyPath()
 		if err != nil {
 			return nil, err
@@ -94,13 +95,17 @@ func (m *manifestFlags) run(c *cli.Context, t *tool, p *mcompress.Plan, args []s
 			return nil, err
 		}
 	}
+	// Both are written into lines of YAML or of a shell, which quoting does not continue.
 	if text := r.Folder + r.Dir; strings.ContainsFunc(text, unicode.IsControl) {
 		return nil, usagef("--emit: %q has control characters", text)
 	}
 	r.Name = manifest.Name(filepath.ToSlash(r.Folder), p.Identity.Source)
+	// A process that exceeds it is killed: the budget, what planning measured besides tensors, and the stacks of
+	// threads.
 	r.Memory = int64(t.memory) + p.Memory + memory.Threads(r.CPUs)
 	r.Scratch = scratch
 	if mcli.IsURL(p.Folder()) {
+		// Without a shared folder, files of other processes are received into local ones.
 		r.Scratch += p.Exchanged()
 	}
 	r.Flags = t.given(r.CPUs)

@@ -41,6 +41,7 @@ func (s *memoryFlags) watchTraining(ctx context.Context, t *tool, model string) 
 		select {
 		case <-tick.C:
 			if err := w.line(false); err != nil {
+				// The training removes its temporary files as it ends.
 				cancel()
 				<-ended
 				return err

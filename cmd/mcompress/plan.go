@@ -97,6 +97,7 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m
 	if err != nil {
 		return err
 	}
+	// Before the plan is written: what the manifest refuses leaves no plan in the folder.
 	run, err := m.run(c, t, p, args[1:])
 	if err != nil {
 		return err
@@ -109,6 +110,7 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m
 	}
 	summary := io.Writer(t.stdout)
 	if run != nil {
+		// Standard output is the manifest, which is piped into kubectl or sh.
 		if summary = t.stderr; t.quiet {
 			summary = io.Discard
 		}
@@ -125,6 +127,7 @@ func (t *tool) parse(c *cli.Context, args []string) (*mcompress.Plan, error) {
 	if t.quiet {
 		global = append(global, "--quiet")
 	}
+	// Flags are fields of a tool: those of the planned command must not be those of plan itself.
 	sub := newTool(t.stdout.Unwrap(), t.stderr.Unwrap())
 	sub.ended = t.ended
 	sub.planned = &mcompress.Plan{}
@@ -198,6 +201,7 @@ func (t *tool) work(c *cli.Context, p *mcompress.Plan, index int, patience time.
 		return err
 	}
 	if t.json {
+		// No files are an empty list, and not null.
 		return t.encode(map[string]any{"worker": index, "workers": p.Workers, "files": append([]report.File{}, files...)})
 	}
 	return mcli.Worked(t.stdout, index, p.Workers, files)

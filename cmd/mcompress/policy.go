@@ -74,6 +74,7 @@ func findPolicy() (string, error) {
 		switch {
 		case err == nil && at == dir:
 			return policyName, nil
+		// Only in a repository, which .git ends: a file of a home folder or of /tmp is about other models.
 		case err == nil && inRepository == "":
 			inRepository = path
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -123,6 +124,7 @@ func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("%T is not the flag of a baseline", f.Value)
 		}
+		// A report has the baseline that its run was compared with; that of the policy may be a later one.
 		if !b.recorded {
 			set = append(set, "baseline "+p.Baseline)
 			b.source, b.policy = p.Baseline, true

@@ -50,6 +50,7 @@ the file of --output. The exit code is that of a run of all its models; missing 
 			case len(args) > 2:
 				_, err := arguments(c, 1, 2)
 				return err
+			// One model alone: an error that names both arguments, not one of decoding a report.
 			case len(args) == 1 && report.Stem(args[0]) != args[0]:
 				_, err := arguments(c, 2, 2)
 				return err
@@ -64,6 +65,7 @@ the file of --output. The exit code is that of a run of all its models; missing 
 			}
 			res, err := r.Compare(c.Context)
 			var rejected *mcompress.RejectedError
+			// A gate that does not hold is a result: it is printed, and then the exit code.
 			if errors.As(err, &rejected) {
 				res, err = rejected.Result, nil
 			}

@@ -45,6 +45,7 @@ such as oci://HOST/REPOSITORY:TAG, is verified by the digests of the registry, w
 			var codes []int
 			for _, arg := range args {
 				found, err := verifier.Verify(c.Context, arg)
+				// The others are still verified: this one is in the exit code.
 				if err != nil && (len(args) == 1 || c.Context.Err() != nil) {
 					return err
 				}
