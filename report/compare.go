@@ -96,6 +96,7 @@ type comparer struct {
 func (c *comparer) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
+		// Without a copy where what is written is a whole block.
 		if whole := len(c.gots.raw); c.fill == 0 && len(p) >= whole && kernel.Aligned(p, int64(c.gots.size)) {
 			if err := c.block(p[:whole]); err != nil {
 				return 0, err
@@ -191,6 +192,7 @@ func (c *comparer) figures() Figures {
 		}
 		return f
 	}
+	// Different float64 may be equal as float32: then only equal bytes are exact.
 	rounded := c.refs.dt == ir.Double || c.gots.dt == ir.Double
 	f.Error = errorOf(c.sums, c.same || !rounded && c.sums.Err2 == 0)
 	return f
@@ -204,6 +206,7 @@ func errorOf(s kernel.ErrorSums, exact bool) *Error {
 		e.SQNR = &db
 	}
 	if cos := s.Dot / math.Sqrt(s.Ref2*s.Got2); finite(cos) {
+		// Rounding errors of the sums may give a little more than 1.
 		cos = round(min(cos, 1), 9)
 		e.Cosine = &cos
 	}

@@ -148,6 +148,7 @@ func samplesText(v *verification.Result) string {
 func (m materials) limitations() []string {
 	limits := m.Hints
 	if v := view(m.Verification); v != nil && v.Caveat != "" {
+		// Without capacity: append must not write into the hints of the report.
 		limits = append(limits[:len(limits):len(limits)], v.Caveat)
 	}
 	return limits

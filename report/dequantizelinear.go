@@ -25,6 +25,7 @@ func (f *folding) dequantizedBytes(n *ir.Node, i int, dtype ir.DType) int64 {
 		rows, cols = cols, rows
 	}
 	block := n.Int("block_size", 0)
+	// Scales of whole columns are repeated: the default of the session option session.qdq_matmulnbits_block_size.
 	if block == 0 {
 		block = 32
 	}

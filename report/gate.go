@@ -250,6 +250,7 @@ func (rule rule) evaluate(r *Report, l Limit) Gate {
 		v := round(v, digits)
 		g.Value = &v
 	}
+	// NaN, a value that is not known, is within no bound of either direction.
 	if g.Held = v >= l.Bound; rule.atMost {
 		g.Held = v <= l.Bound
 	}

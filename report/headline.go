@@ -36,6 +36,7 @@ func headline(r *Report) Headline {
 	if v := r.Verification; v != nil {
 		h.Data, h.Accuracy, h.Metric, h.Latency = v.Data, v.Accuracy, v.Metric, v.Latency
 		if o := v.Worst(); o != nil {
+			// A copy: a pointer would keep the report in memory, and an index has the headlines of thousands.
 			worst := *o
 			h.Output = &worst
 		}

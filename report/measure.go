@@ -128,6 +128,7 @@ func run(ctx context.Context, in Input, tasks []*task) error {
 	missing := make([]error, len(tasks))
 	err := pass.Parallel(ctx, in.Workers, len(tasks), func(ctx context.Context, i int) error {
 		err := tasks[i].run(ctx, in)
+		// As in CheckWritten, the others go on.
 		if _, ok := ir.ElsewhereIn(err); ok {
 			missing[i] = err
 			return nil

@@ -19,6 +19,7 @@ import (
 // count where the operator has quantized weights.
 func countParameters(ctx context.Context, m *ir.Model) (int64, error) {
 	c := newParameterCounter(m)
+	// Scales before weights: lookups in a tied table may gather what a product reads as its scales, which are no parameters.
 	for n := range m.Nodes() {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -495,6 +496,7 @@ func holdsParameters(u ir.Use) bool {
 // reach finds the nodes of constant inputs whose results operators read, through others of them that do not decode
 // weights. It counts the weights that graphs return.
 func (c *parameterCounter) reach() {
+	// Consumers first: whether the result of a node is used follows from the nodes that read it.
 	for _, n := range slices.Backward(c.order) {
 		d, v := c.decoded[n], n.Outputs[0]
 		for _, u := range v.Uses() {

@@ -217,6 +217,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 			return nil, err
 		}
 	}
+	// After the weights are measured: digests of files that are still being written are known last.
 	if in.Files != nil {
 		if in.Source.Files, in.Result.Files, err = in.Files(ctx); err != nil {
 			return nil, err
@@ -244,6 +245,7 @@ func Build(ctx context.Context, in Input) (*Report, error) {
 	}
 	r.Coverage = coverage(r.Weights)
 	r.Modules = modules(r.Weights)
+	// After all figures, which gates are about; the verdict follows from them, and the digest is of everything else.
 	if r.Gates, err = evaluate(r, in.Gates); err != nil {
 		return nil, err
 	}

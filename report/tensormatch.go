@@ -67,6 +67,7 @@ func newMatcher(source, result *ir.Model) *matcher {
 		for _, v := range g.Consts() {
 			at := scoped{scope, v.Name}
 			m.consts[at] = v
+			// Constants of the source have rows of their own.
 			if !m.known[at] {
 				m.extends(scope, v)
 			}
@@ -111,6 +112,7 @@ func (m *matcher) row(v *ir.Value) pass.Row {
 		}
 		return r
 	}
+	// Consumers before names: what a node reads is certain, while a name may begin with that of another weight.
 	m.trace(&r, v)
 	m.take(&r, m.extensions[scoped{r.Scope, v.Name}])
 	if len(r.After) == 0 {

@@ -32,11 +32,13 @@ func CheckWritten(ctx context.Context, in Input) ([]pass.Row, error) {
 		if r.Status != pass.Changed || r.Bound == nil || c.superseded(i) {
 			continue
 		}
+		// The units of a journal have different names, and tensors of several graphs may not.
 		w := &writtenWeight{row: &c.rows[i], unit: fmt.Sprintf("bounds %d, %s: tensor %q", i, r.Method, r.Tensor)}
 		for _, p := range r.After {
 			w.parts = append(w.parts, c.opened(p, i))
 		}
 		key := of{r.Bound.Of, w.parts[0]}
+		// Rows of tied weights have one tensor, which is read once.
 		if seen[key] == nil {
 			seen[key] = w
 			checks = append(checks, w)
@@ -63,6 +65,7 @@ func CheckWritten(ctx context.Context, in Input) ([]pass.Row, error) {
 				return json.Marshal(w.notes)
 			},
 		)
+		// What another process has not computed yet does not keep this one from the rest.
 		if _, ok := ir.ElsewhereIn(err); ok {
 			missing[i] = err
 			return nil
