@@ -16,7 +16,7 @@ type slowdown struct {
 }
 
 // attentionSpeeds is about a property of models that the shared ones do not have enough examples of: ViT-B/16 has 0.45
-// and CLIP 0.44 times the speed of float in ONNX Runtime 1.31, MiniLM-L6 1.16 (docs/decisions/targets.md).
+// and CLIP 0.44 times the speed of float in ONNX Runtime 1.31, MiniLM-L6 1.16 (docs/decisions/slower-methods.md).
 const attentionSpeeds = "0.44 to 1.2 × the speed of float in ONNX Runtime, for models with attention; " +
 	"measure with --max-latency-ratio"
 

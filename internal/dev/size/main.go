@@ -1,5 +1,5 @@
 // Package main measures what the parts of the program cost whoever installs it: the processor time that compiles them,
-// from an empty build cache, and their machine code in the binary. It prints the table of docs/decisions/size.md. A
+// from an empty build cache, and their machine code in the binary. It prints the table of docs/decisions/cost-of-parts.md. A
 // part costs all packages that the program would not have without it.
 //
 //	go run ./internal/dev/size
