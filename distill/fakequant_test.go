@@ -114,7 +114,10 @@ func qatTrainer(t *testing.T, m *ir.Model, quantization pass.Options, o ...strin
 // The fake-quantized weights are the dequantized weights of the quantized model with the current weights.
 func TestFakeQuantizedWeights(t *testing.T) {
 	data := samples(t, 60)
-	for _, text := range quantizers() {
+	for i, text := range quantizers() {
+		if testing.Short() && i%3 > 0 { // under the race detector
+			continue
+		}
 		t.Run(text, func(t *testing.T) {
 			tr := qatTrainer(t, varied(), quantizer(t, text), "data", data, "labels", "label", "batch", "8")
 			r := rand.New(rand.NewPCG(1, 2))

@@ -192,8 +192,15 @@ func TestDamagedWeightsAreNotPublished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for suffix, changes := range c.changes {
-				for i, change := range changes {
+			suffixes := slices.Sorted(maps.Keys(c.changes))
+			if testing.Short() { // under the race detector: one change reaches each encoder
+				suffixes = suffixes[:1]
+			}
+			for _, suffix := range suffixes {
+				for i, change := range c.changes[suffix] {
+					if testing.Short() && i > 0 {
+						break
+					}
 					input, of := take(t, on), ""
 					steps := []pass.Options{c.step, &damaged{suffix: suffix, change: change, of: &of}}
 					if c.sparse {

@@ -116,7 +116,11 @@ func TestSlotsNest(t *testing.T) {
 func TestSlotsWithLateWorkers(t *testing.T) {
 	p := NewPool(16) // more than processors: the caller sleeps while it waits
 	defer p.Close()
-	for range 200_000 {
+	rounds := 200_000
+	if testing.Short() { // under the race detector
+		rounds = 20_000
+	}
+	for range rounds {
 		var ran atomic.Int32
 		p.Slots(16, func(int, int) {
 			ran.Add(1)
