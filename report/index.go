@@ -168,6 +168,7 @@ func (e Entry) worse(f Entry) int {
 		cmp.Compare(e.rank(), f.rank()),
 		cmp.Compare(a, c),
 		cmp.Compare(b, d),
+		// Equal lists have equal indexes, in whatever order their reports were read.
 		cmp.Compare(e.name(), f.name()),
 	)
 }

@@ -174,6 +174,7 @@ func Read(rd io.Reader) (*Report, error) {
 	if r.SchemaVersion != SchemaVersion {
 		return nil, fmt.Errorf("report: schema version %d, want %d", r.SchemaVersion, SchemaVersion)
 	}
+	// Pages and other formats name the first file of both.
 	if len(r.Source.Files) == 0 || len(r.Result.Files) == 0 {
 		return nil, errors.New("report: it names no files of the source or of the result")
 	}

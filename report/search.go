@@ -58,6 +58,7 @@ func searchText(s *pass.Search) string {
 func quality(t pass.Trial) (float64, bool) {
 	switch {
 	case t.Drop != nil:
+		// A difference, as the negative of 0 is -0, which would be shown.
 		return 0 - 100**t.Drop, true
 	case t.SQNR != nil:
 		return *t.SQNR, true

@@ -68,6 +68,7 @@ Examples: mcompress pack -o model.mcz model.onnx
 			case p.output == "-" && isTerminal(t.stdout):
 				return usagef("a packed model is not written to a terminal")
 			}
+			// Bytes, in which nothing is escaped for terminals.
 			if p.output == "-" {
 				return mcompress.PackTo(c.Context, model, t.stdout.Unwrap(), p.options(t, c.Command.Name))
 			}
