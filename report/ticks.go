@@ -43,7 +43,8 @@ func ticks(lo, hi, unit, least float64, label func(v float64) string) []tick {
 	}
 	step := max(niceStep((hi-lo)/unit), least) * unit
 	var ts []tick
-	// Multiples of the step, not sums: rounding errors would add up. Ceil of a small negative number is -0, which + 0 makes 0.
+	// Multiples of the step, not sums: rounding errors would add up. Ceil of a small negative number is -0, which + 0 makes
+	// 0.
 	for i := math.Ceil(lo / step); i*step <= hi; i++ {
 		ts = append(ts, tick{at: i * step, label: label(i*step + 0)})
 	}
