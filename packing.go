@@ -3,23 +3,32 @@ package mcompress
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/pack"
 	"github.com/mcompress/mcompress/onnx"
+	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
 
-// PackOptions are the options of Pack and Unpack. The zero value has defaults.
+// PackOptions are the options of Pack. The zero value has defaults.
 type PackOptions struct {
 	Base   string // path of a model that tensors are stored as differences from; empty for none
 	NoSync bool   // do not flush files to the disk
 	Limits Limits
 	Events Events // Progress
+}
+
+// UnpackOptions are the options of Unpack. The zero value has defaults.
+type UnpackOptions struct {
+	PackOptions
+	Overwrite bool // replace files of external data that exist with other content
 }
 
 // Packed is a packed model.
@@ -134,9 +143,11 @@ type Unpacked struct {
 
 // Unpack restores the model of the packed file at a path, or of in if the path is only its name, at path out, bit for
 // bit. Files of external data have the names that the model refers to, in the folder of the model. Every chunk and the
-// SHA-256 of every file are verified before a file appears; so is that of the base.
-func Unpack(ctx context.Context, packed string, in io.Reader, out string, o PackOptions) (_ *Unpacked, err error) {
-	set := &atomicfile.Set{Sync: !o.NoSync}
+// SHA-256 of every file are verified before a file appears; so is that of the base. A file of external data that exists
+// with other content is a *registry.ConflictError unless o.Overwrite: its name is that of the container, not one that
+// the caller gave.
+func Unpack(ctx context.Context, packed string, in io.Reader, out string, o UnpackOptions) (_ *Unpacked, err error) {
+	set := &atomicfile.Set{Sync: !o.NoSync, Base: filepath.Dir(out)}
 	defer func() { err = errors.Join(err, set.Close()) }()
 	if in == nil {
 		if set.Access, err = atomicfile.Like(packed); err != nil {
@@ -160,6 +171,10 @@ func Unpack(ctx context.Context, packed string, in io.Reader, out string, o Pack
 				return nil, err
 			}
 			u.Files = append(u.Files, report.File{Name: to, Bytes: f.Size})
+			// Before it is unpacked: a conflict is found without writing gigabytes.
+			if st, err := os.Lstat(to); err == nil && to != out && st.Size() != f.Size && !o.Overwrite {
+				return nil, conflict(to, st.Size())
+			}
 			return set.Create(to)
 		}, options)
 		if err != nil {
@@ -168,7 +183,7 @@ func Unpack(ctx context.Context, packed string, in io.Reader, out string, o Pack
 		for i := range u.Files {
 			u.Files[i].SHA256 = index.Files[i].SHA256
 		}
-		return nil
+		return o.checkReplaced(ctx, u.Files[1:])
 	})
 	if err == nil {
 		err = set.Publish(out)
@@ -177,4 +192,25 @@ func Unpack(ctx context.Context, packed string, in io.Reader, out string, o Pack
 		return nil, err
 	}
 	return u, nil
+}
+
+// checkReplaced returns an error if one of the files exists with other content, unless it is to be replaced.
+func (o UnpackOptions) checkReplaced(ctx context.Context, files []report.File) error {
+	for _, f := range files {
+		if o.Overwrite {
+			return nil
+		}
+		switch sum, size, err := digest.File(ctx, f.Name, io.Discard); {
+		case errors.Is(err, os.ErrNotExist):
+		case err != nil:
+			return err
+		case sum != f.SHA256:
+			return conflict(f.Name, size)
+		}
+	}
+	return nil
+}
+
+func conflict(path string, size int64) error {
+	return &registry.ConflictError{What: path, There: fmt.Sprintf("%d bytes", size)}
 }

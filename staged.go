@@ -21,6 +21,7 @@ import (
 // A scratchFolder is a folder on disk for what is at a URL in the end. An interrupted run leaves it for the next one.
 type scratchFolder struct {
 	dir  string
+	root *os.Root // dir
 	lock *os.File
 }
 
@@ -39,20 +40,26 @@ func newScratch(kind, url, key string) (*scratchFolder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	// Two processes for one URL would write the same files. The lock of a killed process is free.
-	lock, err := atomicfile.OpenLocked(filepath.Join(dir, lockName), 0o600)
+	// In a folder of temporary files another user may have made it before.
+	root, err := atomicfile.OpenExisting(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
+		return nil, err
 	}
-	return &scratchFolder{dir: dir, lock: lock}, nil
+	// Two processes for one URL would write the same files. The lock of a killed process is free.
+	lock, err := atomicfile.OpenLocked(root, lockName, 0o600)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", url, err), root.Close())
+	}
+	return &scratchFolder{dir, root, lock}, nil
 }
 
 // leave removes the folder, unless it has what an interrupted run continues with.
 func (s *scratchFolder) leave() {
 	_ = s.lock.Close()
+	defer s.root.Close()
 	// The lock alone.
-	if entries, err := os.ReadDir(s.dir); err == nil && len(entries) == 1 {
-		_ = os.Remove(s.lock.Name())
+	if entries, err := fs.ReadDir(s.root.FS(), "."); err == nil && len(entries) == 1 {
+		_ = s.root.Remove(lockName)
 		_ = os.Remove(s.dir)
 	}
 }

@@ -4,7 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+
+	"github.com/mcompress/mcompress/internal/untrusted"
 )
 
 // A Role is the purpose of a file of an artifact.
@@ -48,6 +52,32 @@ type Artifact struct {
 
 // Size is the number of bytes of all files.
 func (a *Artifact) Size() int64 { return size(a.Files) }
+
+// checkFiles returns a *ContentError unless the files are ones that can be below one folder, with digests and sizes. An
+// artifact of a registry is not trusted: its names and digests become parts of paths.
+func checkFiles(files []File) error {
+	names, all := make([]string, len(files)), int64(0)
+	for i, f := range files {
+		names[i] = f.Name
+		if err := untrusted.CheckSHA256(f.SHA256); err != nil {
+			return &ContentError{f.Name, err}
+		}
+		if f.Size < 0 || f.Size > math.MaxInt64-all {
+			return &ContentError{f.Name, fmt.Errorf("a file of %d bytes", f.Size)}
+		}
+		all += f.Size
+	}
+	return checkNames(names)
+}
+
+// checkNames returns a *ContentError unless the names are those of files that can be below one folder.
+func checkNames(names []string) error {
+	var wrong *untrusted.NameError
+	if errors.As(untrusted.CheckNames(names), &wrong) {
+		return &ContentError{fmt.Sprintf("file name %q", wrong.Name), wrong.Err}
+	}
+	return nil
+}
 
 func size(files []File) int64 {
 	n := int64(0)

@@ -83,7 +83,11 @@ func Collect(ctx context.Context, path string, o CollectOptions) (*Artifact, err
 		return nil, err
 	}
 	// Before gigabytes are digested: what pull would refuse is not pushed.
-	if err := checkNames(a.Files); err != nil {
+	names := make([]string, len(a.Files))
+	for i, f := range a.Files {
+		names[i] = f.Name
+	}
+	if err := checkNames(names); err != nil {
 		return nil, err
 	}
 	m := transfer.NewMeter(a.Size(), o.Progress)
@@ -159,7 +163,7 @@ func (a *Artifact) addCompanions(model, dir string) error {
 	stem := report.Stem(filepath.Base(model))
 	for _, c := range companions {
 		path := filepath.Join(dir, stem+c.suffix)
-		st, err := os.Stat(path)
+		st, err := os.Lstat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/registry/internal/transfer"
 	"github.com/mcompress/mcompress/report"
 )
@@ -109,6 +110,8 @@ func (h *hub) configuration(ctx context.Context, dir string) error {
 			return err
 		case e.IsDir() && (name == hubFolder || name != "." && strings.HasPrefix(e.Name(), ".")):
 			return fs.SkipDir
+		case e.Type()&fs.ModeSymlink != 0 && !strings.HasPrefix(e.Name(), "."):
+			return &folder.LinkError{Path: filepath.Join(dir, filepath.FromSlash(name))}
 		case !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || name == readme:
 			return nil
 		}

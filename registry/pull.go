@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -35,17 +34,14 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 		Stored: s,
 		dir:    dir,
 		o:      o,
-		set:    &atomicfile.Set{Sync: true},
+		set:    &atomicfile.Set{Sync: true, Base: dir},
 		meter:  transfer.NewMeter(size(s.Files), o.Progress),
 	}
 	defer func() { err = errors.Join(err, p.set.Close()) }()
-	if err := checkNames(s.Files); err != nil {
+	if err := checkFiles(s.Files); err != nil {
 		return nil, err
 	}
 	if p.set.Access, err = atomicfile.Like(paths(s.Files)...); err != nil {
-		return nil, err
-	}
-	if err := p.set.MakeDir(dir); err != nil {
 		return nil, err
 	}
 	// Before the first download: a conflict is found without transferring gigabytes.
@@ -102,7 +98,7 @@ func (p *puller) path(f File) string { return filepath.Join(p.dir, filepath.From
 func (p *puller) missing(ctx context.Context) ([]File, error) {
 	var list []File
 	for _, f := range p.Files {
-		if err := p.makeFolder(path.Dir(f.Name)); err != nil {
+		if err := p.set.MakeDir(filepath.Dir(p.path(f))); err != nil {
 			return nil, err
 		}
 		there, err := p.isThere(ctx, f)
@@ -145,28 +141,6 @@ func (p *puller) isThere(ctx context.Context, f File) (bool, error) {
 		return false, &ConflictError{at, fmt.Sprintf("%d bytes", st.Size())}
 	}
 	return same, nil
-}
-
-// makeFolder makes the folder of a name in the target, and its parents. None of them is a symbolic link, which could
-// lead out of it.
-func (p *puller) makeFolder(name string) error {
-	if name == "." {
-		return nil
-	}
-	if err := p.makeFolder(path.Dir(name)); err != nil {
-		return err
-	}
-	at := filepath.Join(p.dir, filepath.FromSlash(name))
-	st, err := os.Lstat(at)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return p.set.MakeDir(at)
-	case err != nil:
-		return err
-	case !st.IsDir():
-		return &atomicfile.TargetError{Path: at, What: "something that is not a folder"}
-	}
-	return nil
 }
 
 // download downloads a file.

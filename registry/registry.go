@@ -106,6 +106,9 @@ func List(ctx context.Context, ref Reference, o Options) (*Stored, error) {
 		return nil, err
 	}
 	s, err := k.List(ctx, ref, o)
+	if err == nil {
+		err = checkFiles(s.Files)
+	}
 	if err != nil {
 		return nil, err
 	}

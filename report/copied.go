@@ -9,7 +9,7 @@ import (
 // models.
 type Copied struct {
 	Files   []string `json:"files"`
-	Omitted []string `json:"omitted,omitempty"` // folders, and files that are too large
+	Omitted []string `json:"omitted,omitempty"` // folders, files that are too large, and links to files elsewhere
 	// Stale are keys of configuration that may not describe the result: what was removed has no one number in them.
 	Stale []string `json:"stale,omitempty"`
 }

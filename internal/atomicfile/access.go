@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -14,6 +15,12 @@ type Access struct {
 
 // Private is access of the owner only.
 func Private() Access { return Access{deny: 0o077} }
+
+// OwnerWrites is the access that lets only the owner write, whatever the umask is: CheckPrivate accepts such files.
+func (a Access) OwnerWrites() Access {
+	a.deny |= 0o022
+	return a
+}
 
 // Like is the access of files that are derived from sources: they are not more accessible than any of the sources.
 func Like(sources ...string) (Access, error) {
@@ -30,20 +37,20 @@ func Like(sources ...string) (Access, error) {
 	return a, nil
 }
 
-// check returns an error if path is a source, or is not free for a file.
-func (a Access) check(path string) error {
-	if err := Check(path); err != nil {
+// check returns an error if path, in the open folder dir, is a source, or is not free for a file.
+func (a Access) check(dir *os.Root, path string) error {
+	st, err := dir.Lstat(filepath.Base(path))
+	if err := checkTarget(path, st, err); err != nil {
 		return err
 	}
-	st, err := os.Stat(path)
 	if err == nil && slices.ContainsFunc(a.sources, func(source fs.FileInfo) bool { return os.SameFile(st, source) }) {
 		return &TargetError{path, "a file that the run reads"}
 	}
 	return nil
 }
 
-func (a Access) create(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666&^a.deny)
+func (a Access) create(dir *os.Root, name string) (*os.File, error) {
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666&^a.deny)
 	if err == nil {
 		a.limitGroup(f)
 	}

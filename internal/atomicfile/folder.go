@@ -2,8 +2,11 @@ package atomicfile
 
 import (
 	"errors"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -21,7 +24,11 @@ var errLocked = errors.New("locked")
 // A Folder is a temporary folder, locked until Close.
 type Folder struct {
 	Path string
-	lock *os.File
+
+	parent *os.Root // the folder that it is in
+	name   string   // in parent
+	root   *os.Root // the folder itself, also if another process gives its name to something else
+	lock   *os.File
 }
 
 // NewFolder makes a temporary folder in parent, which is os.TempDir if empty. It first removes those of killed
@@ -30,19 +37,36 @@ func NewFolder(parent string) (*Folder, error) {
 	if parent == "" {
 		parent = os.TempDir()
 	}
-	Sweep(parent)
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFolder(root)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return f, nil
+}
+
+// newFolder is NewFolder in an open folder, which Close of the new one closes.
+func newFolder(parent *os.Root) (*Folder, error) {
+	sweep(parent)
 	for {
-		path, err := os.MkdirTemp(parent, prefix+"*"+suffix)
+		name := prefix + strconv.FormatUint(rand.Uint64(), 36) + suffix
+		err := parent.Mkdir(name, 0o700)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		// Between MkdirTemp and the lock the folder looks like that of a killed process, and a concurrent Sweep may
+		// Between Mkdir and the lock the folder looks like that of a killed process, and a concurrent Sweep may
 		// take it.
-		switch f, err := lock(path); {
+		switch f, err := lock(parent, name); {
 		case err == nil:
 			return f, nil
-		case !errors.Is(err, errLocked) && !errors.Is(err, os.ErrNotExist):
-			return nil, errors.Join(err, os.RemoveAll(path))
+		case !errors.Is(err, errLocked) && !errors.Is(err, fs.ErrNotExist):
+			return nil, errors.Join(err, parent.RemoveAll(name))
 		}
 		// Another process took the folder for that of a killed one before it was locked.
 	}
@@ -50,8 +74,17 @@ func NewFolder(parent string) (*Folder, error) {
 
 // lock locks a new folder. File systems without locks are no error: nothing is removed on them. Another process may
 // have removed the folder before it was locked: then the lock is that of a file without a name.
-func lock(path string) (*Folder, error) {
-	l, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+func lock(parent *os.Root, name string) (_ *Folder, err error) {
+	root, err := openFolder(parent, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, root.Close())
+		}
+	}()
+	l, err := root.OpenFile(lockName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -60,28 +93,60 @@ func lock(path string) (*Folder, error) {
 	if err := tryLock(l); errors.Is(err, errLocked) {
 		return nil, errors.Join(err, l.Close())
 	}
-	locked, err := l.Stat()
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
 	// A concurrent Sweep removes while it holds the lock, so that it may have removed the folder before tryLock
 	// succeeded.
-	if named, err := os.Lstat(l.Name()); err != nil || !os.SameFile(locked, named) {
-		return nil, errors.Join(os.ErrNotExist, l.Close())
+	if !isNamed(root, lockName, l) {
+		return nil, errors.Join(fs.ErrNotExist, l.Close())
 	}
-	return &Folder{path, l}, nil
+	return &Folder{filepath.Join(parent.Name(), name), parent, name, root, l}, nil
+}
+
+// openFolder opens a folder in another one. It is not found if the name is that of a link, also of one that has just
+// taken its place.
+func openFolder(parent *os.Root, name string) (*os.Root, error) {
+	named, err := parent.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	root, err := parent.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil && (!named.IsDir() || !os.SameFile(named, opened)) {
+		err = &fs.PathError{Op: "open", Path: filepath.Join(parent.Name(), name), Err: fs.ErrNotExist}
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+// isNamed reports whether the name in a folder is still that of an open file, and not of a link to it.
+func isNamed(dir *os.Root, name string, f *os.File) bool {
+	opened, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := dir.Lstat(name)
+	return err == nil && os.SameFile(opened, named)
 }
 
 // Close removes the folder and its content.
 func (f *Folder) Close() error {
-	return errors.Join(f.lock.Close(), remove(f.Path))
+	err := errors.Join(f.lock.Close(), removeContent(f.root), f.root.Close())
+	if err == nil {
+		err = removeEmpty(f.parent, f.name)
+	}
+	return errors.Join(err, f.parent.Close())
 }
 
-// remove removes the lock last: a folder without it is not recognized. Another process may remove the folder at the
-// same time, as its lock is free.
-func remove(path string) error {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, os.ErrNotExist) {
+// removeContent removes the content of a temporary folder through the open folder, so that nothing is removed elsewhere
+// if its name becomes that of another one. The lock is the last, as a folder without it is not recognized. Another
+// process may remove the folder at the same time, as its lock is free.
+func removeContent(root *os.Root) error {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
@@ -89,27 +154,43 @@ func remove(path string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != lockName {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(path, e.Name())))
+			err = errors.Join(err, root.RemoveAll(e.Name()))
 		}
 	}
 	// The lock file remains, so that the next Sweep recognizes the folder and removes the rest.
 	if err != nil {
 		return err
 	}
-	return os.RemoveAll(path)
+	return removeEmpty(root, lockName)
+}
+
+// removeEmpty removes a file or an empty folder, which may be gone.
+func removeEmpty(parent *os.Root, name string) error {
+	if err := parent.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Sweep removes the temporary folders of killed processes: their locks are free. Spools remain where open files cannot
 // be unlinked, and there those in use cannot be removed either.
 func Sweep(parent string) {
-	entries, _ := os.ReadDir(parent) // what cannot be read cannot be removed
+	root, err := os.OpenRoot(parent)
+	if err != nil { // what cannot be read cannot be removed
+		return
+	}
+	defer root.Close()
+	sweep(root)
+}
+
+func sweep(parent *os.Root) {
+	entries, _ := fs.ReadDir(parent.FS(), ".")
 	for _, e := range entries {
-		path := filepath.Join(parent, e.Name())
 		switch {
 		case e.Type().IsRegular() && strings.HasPrefix(e.Name(), spool):
-			_ = os.Remove(path)
+			_ = parent.Remove(e.Name())
 		case e.IsDir() && IsFolder(e.Name()):
-			removeUnlocked(path)
+			removeUnlocked(parent, e.Name())
 		}
 	}
 }
@@ -120,12 +201,11 @@ func IsFolder(name string) bool {
 }
 
 // removeUnlocked ignores errors: the folder may be another user's.
-func removeUnlocked(path string) {
-	if os.Remove(path) == nil { // empty: its process was killed before it made the lock
+func removeUnlocked(parent *os.Root, name string) {
+	if parent.Remove(name) == nil { // empty: its process was killed before it made the lock
 		return
 	}
-	// Within a root, so that a symbolic link in the place of the lock does not lead out of the folder.
-	root, err := os.OpenRoot(path)
+	root, err := openFolder(parent, name)
 	if err != nil {
 		return
 	}
@@ -140,9 +220,10 @@ func removeUnlocked(path string) {
 	}
 	err = tryLock(l)
 	if err == nil {
-		_ = remove(path) // locked, so that the process that just made it does not take it
+		_ = removeContent(root) // locked, so that the process that just made it does not take it
 	}
 	if l.Close(); err == nil {
-		_ = remove(path) // Windows removes only closed files
+		_ = removeContent(root) // Windows removes only closed files
+		_ = parent.Remove(name)
 	}
 }

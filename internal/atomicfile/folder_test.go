@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"testing"
 )
@@ -18,7 +19,7 @@ func TestCloseOfRemovedFolder(t *testing.T) {
 	if _, err := os.Stat(f.Path); !os.IsNotExist(err) {
 		t.Fatalf("%s is not removed: %v", f.Path, err)
 	}
-	if err := remove(f.Path); err != nil {
+	if err := errors.Join(removeContent(f.root), removeEmpty(f.parent, f.name)); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -12,33 +13,37 @@ const resumed = ".mcompress-resume-"
 // Resume is Create of a file whose content survives an interruption: Close of the set does not remove it, and the next
 // call with the same key opens it with the content that it had. The key identifies the final content, such as by its
 // digest, and is part of a file name in the folder of path. The file is locked: it is an error if another process has
-// it open. Remove removes it.
+// it open. Remove removes it. What another user may have made, or may change later, is not resumed: it is replaced.
 func (s *Set) Resume(path, key string) (_ *File, err error) {
-	if err := s.Access.check(path); err != nil {
-		return nil, err
-	}
-	folder, err := s.Folder(path)
+	p, err := s.free(path)
 	if err != nil {
 		return nil, err
 	}
-	partial := filepath.Join(filepath.Dir(path), resumed+key)
-	// The name is predictable: a symbolic link in its place would lead the download elsewhere.
-	if err := Check(partial); err != nil {
-		return nil, err
+	if err := p.makeTemporary(); err != nil {
+		return nil, withPath(path, err)
 	}
 	// Next to the final place, so that publishing is a rename on one file system.
-	f, err := OpenLocked(partial, 0o666&^s.Access.deny)
+	name := resumed + key
+	perm := 0o666 &^ s.Access.deny
+	f, err := openLocked(p.root, name, perm)
+	// The name is predictable: in a folder that others can write to, somebody may have made the file before.
+	if errors.Is(err, errForeign) {
+		if err = p.root.Remove(name); err == nil {
+			f, err = openLocked(p.root, name, perm)
+		}
+	}
 	if err != nil {
 		return nil, withPath(path, err)
 	}
-	return s.add(f, path, folder), nil
+	return s.add(f, path, p, name), nil
 }
 
 // CreateKept is Create of a file that is also at another path, kept: Close of the set does not remove it there, and the
 // next call opens it with the content that it had. It is like Create on file systems without hard links. The caller
 // locks kept by a file of OpenLocked.
 func (s *Set) CreateKept(path, kept string) (*File, error) {
-	if err := s.Access.check(path); err != nil {
+	p, err := s.free(path)
+	if err != nil {
 		return nil, err
 	}
 	folder, err := s.Folder(path)
@@ -56,7 +61,7 @@ func (s *Set) CreateKept(path, kept string) (*File, error) {
 		return nil, withPath(path, err)
 	}
 	s.Access.limitGroup(f)
-	return s.add(f, path, folder), nil
+	return s.add(f, path, p, p.temporaryName(filepath.Base(path))), nil
 }
 
 // Keep renames a file that is kept, for CreateKept under another name. Names of it in sets stay.
@@ -74,18 +79,40 @@ func linked(path, name string, perm os.FileMode) error {
 	return errors.Join(f.Close(), os.Link(path, name))
 }
 
-// OpenLocked opens a file for reading and writing, or creates it with these permissions. It is locked until it is
-// closed: it is an error if another process has it open in this way.
-func OpenLocked(path string, perm os.FileMode) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, perm)
+// OpenLocked opens a file of a folder for reading and writing, or creates it with these permissions. It is locked until
+// it is closed: it is an error if another process has it open in this way, or if another user may have made it.
+func OpenLocked(dir *os.Root, name string, perm os.FileMode) (*os.File, error) {
+	f, err := openLocked(dir, name, perm)
+	if errors.Is(err, errForeign) {
+		err = withPath(filepath.Join(dir.Name(), name), err)
+	}
+	return f, err
+}
+
+func openLocked(dir *os.Root, name string, perm os.FileMode) (*os.File, error) {
+	// Before it is opened: opening a pipe waits for its writer.
+	if st, err := dir.Lstat(name); err == nil && !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s", errForeign, kind(st.Mode()))
+	}
+	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
 		return nil, err
 	}
-	if err := lockPartial(f); err != nil {
+	st, err := f.Stat()
+	if err == nil && !isOwn(st) {
+		err = fmt.Errorf("%w: a file of another user, or one with several names", errForeign)
+	}
+	if err == nil {
+		err = lockPartial(dir, name, f)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
+
+// errForeign is the error of a file that another user may have made.
+var errForeign = errors.New("not a file that an earlier run of this user left; remove it")
 
 // A BusyError is a file that another process writes.
 type BusyError struct{ what string }
@@ -93,17 +120,13 @@ type BusyError struct{ what string }
 // Error states what the other process does.
 func (e *BusyError) Error() string { return e.what }
 
-// lockPartial locks f. Another process may have published it before: then f has no longer the name.
-func lockPartial(f *os.File) error {
+// lockPartial locks f, a file of a folder. Another process may have published it before: then f has no longer the name.
+func lockPartial(dir *os.Root, name string, f *os.File) error {
 	if err := tryLock(f); errors.Is(err, errLocked) {
 		return &BusyError{"another process writes the same file"}
 	}
-	opened, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	// Between open and lock another process may have renamed the file: the lock is then on what it published.
-	if named, err := os.Lstat(f.Name()); err != nil || !os.SameFile(opened, named) {
+	if !isNamed(dir, name, f) {
 		return &BusyError{"another process has just written the same file"}
 	}
 	return nil

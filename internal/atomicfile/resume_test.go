@@ -104,19 +104,64 @@ func TestResumedFileIsLocked(t *testing.T) {
 	}
 }
 
-// Only regular files are resumed.
-func TestResumeOfALink(t *testing.T) {
-	dir, elsewhere := t.TempDir(), t.TempDir()
-	if err := os.Symlink(filepath.Join(elsewhere, "x"), filepath.Join(dir, resumed+"key")); err != nil {
+// What is not a file that only this user can have made is replaced, and what else it is a name of is unchanged.
+func TestResumeOfForeignFiles(t *testing.T) {
+	for name, plant := range map[string]func(precious, at string) error{
+		"a link":                 os.Symlink,
+		"a link to nothing":      func(_, at string) error { return os.Symlink("nothing", at) },
+		"another name of a file": os.Link,
+		"a file of another user": func(precious, at string) error {
+			return errors.Join(os.WriteFile(at, []byte("planted"), 0o666), os.Chown(at, 65534, 65534))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, elsewhere := t.TempDir(), t.TempDir()
+			precious, planted := filepath.Join(elsewhere, "x"), filepath.Join(dir, resumed+"key")
+			if err := os.WriteFile(precious, []byte("precious"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := plant(precious, planted); err != nil {
+				t.Skip(err)
+			}
+			path := filepath.Join(dir, "model")
+			s, f := resume(t, path)
+			if _, err := io.WriteString(f, "new"); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(s.Publish(path), s.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if got := content(t, path) + " " + content(t, precious); got != "new precious" {
+				t.Errorf("got %q", got)
+			}
+			st, err := os.Lstat(path)
+			if err != nil || !st.Mode().IsRegular() || !isOwn(st) {
+				t.Errorf("the result is %v, %v", st, err)
+			}
+		})
+	}
+}
+
+// A pipe in the place of a file that is locked is an error, not an endless wait, and so is a folder.
+func TestOpenLockedOfSpecialFiles(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("elsewhere", filepath.Join(dir, "link")); err != nil {
 		t.Skip(err)
 	}
-	s := &Set{}
-	_, err := s.Resume(filepath.Join(dir, "model"), "key")
-	var target *TargetError
-	if !errors.As(err, &target) || names(t, elsewhere) != "" {
-		t.Errorf("got %v", err)
+	for _, name := range []string{"folder", "link"} {
+		if f, err := OpenLocked(root, name, 0o600); !errors.Is(err, errForeign) {
+			t.Errorf("%s: got %v, %v", name, f, err)
+		}
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
+	if _, err := os.Lstat(filepath.Join(dir, "elsewhere")); err == nil {
+		t.Error("a file is made through a link")
 	}
 }

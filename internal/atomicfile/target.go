@@ -22,6 +22,11 @@ func (e *TargetError) Error() string {
 func Check(path string) error {
 	// Not Stat: as root, a rename to a link or a device would replace it.
 	st, err := os.Lstat(path)
+	return checkTarget(path, st, err)
+}
+
+// checkTarget is Check with the result of Lstat.
+func checkTarget(path string, st fs.FileInfo, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

@@ -16,7 +16,7 @@ import (
 
 // StoredVersion is the version of the layout of stored weights: of their file, and of all packed forms. It must be
 // raised when one changes, which TestStoredVersion notices.
-const StoredVersion = 3
+const StoredVersion = 4
 
 // ErrStored means that stored weights are damaged, or of another model.
 var ErrStored = errors.New("invalid stored weights")
@@ -70,7 +70,8 @@ type storedPrepared struct {
 // A storedConstant is the data of a slot of a program.
 type storedConstant struct{ Program, Slot, Payload int }
 
-// A storedSpan is a payload: its distance from the end of the header, and its checksum.
+// A storedSpan is a payload: its distance from the end of the header, and its checksum, which begins with the key, so
+// that payloads of another model are none of this one, whatever the header says.
 type storedSpan struct {
 	At, Size int64
 	CRC      uint32
@@ -105,7 +106,7 @@ func (p *payloads) get(i int, size int64) ([]byte, error) {
 func (h *storedHeader) write(w io.Writer, all *payloads) error {
 	at := int64(0)
 	for _, b := range all.data {
-		h.Payloads = append(h.Payloads, storedSpan{at, int64(len(b)), crc32.Checksum(b, crcTable)})
+		h.Payloads = append(h.Payloads, storedSpan{at, int64(len(b)), h.checksum(b)})
 		at = roundUp(at+int64(len(b)), storedAlign)
 	}
 	text, err := json.Marshal(h)
@@ -124,6 +125,10 @@ func (h *storedHeader) write(w io.Writer, all *payloads) error {
 		}
 	}
 	return nil
+}
+
+func (h *storedHeader) checksum(payload []byte) uint32 {
+	return crc32.Update(crc32.Checksum([]byte(h.Key), crcTable), crcTable, payload)
 }
 
 func writePadded(w io.Writer, b []byte) error {
@@ -172,7 +177,7 @@ func (h *storedHeader) verified(data []byte, pool *op.Pool) (*payloads, error) {
 		}
 		all.data[i] = data[s.At:][:s.Size:s.Size]
 	}
-	pool.For(len(wrong), func(i int) { wrong[i] = crc32.Checksum(all.data[i], crcTable) != h.Payloads[i].CRC })
+	pool.For(len(wrong), func(i int) { wrong[i] = h.checksum(all.data[i]) != h.Payloads[i].CRC })
 	for _, w := range wrong {
 		if w {
 			return nil, fmt.Errorf("%w: damaged", ErrStored)

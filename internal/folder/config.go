@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,8 +57,10 @@ type value struct {
 // maxConfig bounds the size of configuration in bytes.
 const maxConfig = 16 << 20
 
-func readConfig(path string) (*jsonFile, error) {
-	f, err := os.Open(path)
+// readConfig reads configuration in a folder.
+func readConfig(dir, name string) (*jsonFile, error) {
+	path := filepath.Join(dir, name)
+	f, err := open(dir, name)
 	if err != nil {
 		return nil, err
 	}

@@ -58,7 +58,7 @@ func Root(model string) string {
 
 func hasConfig(dir string) bool {
 	for _, name := range []string{genaiConfig, config} {
-		if st, err := os.Stat(filepath.Join(dir, name)); err == nil && st.Mode().IsRegular() {
+		if st, err := stat(dir, name); err == nil && st.Mode().IsRegular() {
 			return true
 		}
 	}
@@ -184,7 +184,8 @@ func withoutVariant(stem string) string {
 }
 
 // Files lists the files of root, the Root of a model, that the model needs besides its own: those that Open would copy,
-// and other models only if the configuration names them together with this one. None where there is no root.
+// and other models only if the configuration names them together with this one. None where there is no root. A link
+// among them is a *LinkError: what is published are files of the folder alone.
 func Files(root, model string) ([]string, error) {
 	if root == "" {
 		return nil, nil
@@ -216,6 +217,11 @@ func Files(root, model string) ([]string, error) {
 	if _, err := f.modules(); err != nil {
 		return nil, err
 	}
+	for _, name := range slices.Concat(f.Copied, f.Omitted) {
+		if st, err := os.Lstat(f.path(name)); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+			return nil, &LinkError{f.path(name)}
+		}
+	}
 	return f.Copied, nil
 }
 
@@ -230,9 +236,13 @@ func (f *Folder) addFile(name string, m *models) error {
 
 // list adds a file to Copied or Omitted, if it is not left out.
 func (f *Folder) list(name string, m *models) error {
-	st, err := os.Stat(filepath.Join(f.from, name)) // follows links: the cache of Hugging Face consists of them
+	var link *LinkError
+	st, err := stat(f.from, name)
 	switch {
 	case strings.HasPrefix(name, ".") || m.skip(name) || errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.As(err, &link):
+		f.Omitted = append(f.Omitted, name)
 		return nil
 	case err != nil:
 		return err
@@ -278,11 +288,11 @@ func (f *Folder) checkPlace(name string) error {
 // compression.
 func (f *Folder) equal(name, at string) (bool, error) {
 	if isConfig(name) {
-		want, err := readConfig(f.path(name))
+		want, err := readConfig(f.from, name)
 		if err != nil {
 			return false, err
 		}
-		got, err := readConfig(at)
+		got, err := readConfig(f.to, name)
 		if err != nil {
 			return false, err
 		}
@@ -301,7 +311,7 @@ func (f *Folder) equal(name, at string) (bool, error) {
 		section := want.section(f.model)
 		return want.equal(got) && (section == nil || got.names(section, f.model) || got.names(section, f.result)), nil
 	}
-	return equalFiles(f.path(name), at)
+	return f.equalFiles(name, at)
 }
 
 // Paths are the copied files in the model's folder.
@@ -334,7 +344,7 @@ func (f *Folder) Write(set *atomicfile.Set, removed []pass.RemovedLayers, values
 }
 
 func (f *Folder) copy(set *atomicfile.Set, name string) error {
-	in, err := os.Open(f.path(name))
+	in, err := open(f.from, name)
 	if err != nil {
 		return err
 	}
@@ -358,7 +368,7 @@ func (f *Folder) writeConfig(
 	removed []pass.RemovedLayers,
 	values []pass.ConfigValue,
 ) error {
-	c, err := readConfig(f.path(name))
+	c, err := readConfig(f.from, name)
 	if err != nil {
 		return err
 	}
@@ -384,7 +394,7 @@ func (f *Folder) writeConfig(
 	f.Stale = slices.Compact(f.Stale)
 	at := filepath.Join(f.to, name)
 	if f.existing[name] {
-		if text, err = merged(at, text, section, f.onlyModel); err != nil || text == nil {
+		if text, err = merged(f.to, name, text, section, f.onlyModel); err != nil || text == nil {
 			return err
 		}
 	}
@@ -395,8 +405,8 @@ func (f *Folder) writeConfig(
 }
 
 // merged is the configuration in a file with the section of another one; nil if that changes nothing.
-func merged(path string, text []byte, section []string, alone bool) ([]byte, error) {
-	there, err := readConfig(path)
+func merged(dir, name string, text []byte, section []string, alone bool) ([]byte, error) {
+	there, err := readConfig(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -426,14 +436,14 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(sa, sb)
 }
 
-// equalFiles compares the content of two files.
-func equalFiles(a, b string) (bool, error) {
-	fa, err := os.Open(a)
+// equalFiles compares the content of a file with that of the one at a path.
+func (f *Folder) equalFiles(name, at string) (bool, error) {
+	fa, err := open(f.from, name)
 	if err != nil {
 		return false, err
 	}
 	defer fa.Close()
-	fb, err := os.Open(b)
+	fb, err := os.Open(at)
 	if err != nil {
 		return false, err
 	}

@@ -3,7 +3,6 @@ package folder
 import (
 	"encoding/json"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,10 +82,10 @@ func (m *models) skip(name string) bool {
 
 // named are the files that genai_config.json names; nil without it.
 func (f *Folder) named() ([]string, error) {
-	if _, err := os.Stat(f.path(genaiConfig)); err != nil {
+	if _, err := stat(f.from, genaiConfig); err != nil {
 		return nil, nil
 	}
-	c, err := readConfig(f.path(genaiConfig))
+	c, err := readConfig(f.from, genaiConfig)
 	if err != nil {
 		return nil, err
 	}

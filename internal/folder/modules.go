@@ -21,7 +21,7 @@ func (f *Folder) modules() ([]string, error) {
 	if !slices.Contains(f.Copied, modulesFile) {
 		return nil, nil
 	}
-	c, err := readConfig(f.path(modulesFile))
+	c, err := readConfig(f.from, modulesFile)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (f *Folder) modules() ([]string, error) {
 		if m.Path == "" || dir == "." || !filepath.IsLocal(dir) || slices.Contains(names, dir) {
 			continue // the folder itself, or one outside of it
 		}
-		found, err := f.within(dir)
+		found, err := f.filesBelow(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -48,9 +48,9 @@ func (f *Folder) modules() ([]string, error) {
 	return names, nil
 }
 
-// within are the files of a folder and those below it, by their paths. Those that are hidden or models are left out,
+// filesBelow are the files of a folder and those below it, by their paths. Those that are hidden or models are left out,
 // too large ones are omitted. A folder that does not exist has none.
-func (f *Folder) within(dir string) (names []string, err error) {
+func (f *Folder) filesBelow(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(f.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -60,13 +60,16 @@ func (f *Folder) within(dir string) (names []string, err error) {
 	}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
-		st, err := os.Stat(f.path(name))
+		var link *LinkError
+		st, err := stat(f.from, name)
 		switch {
 		case strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(name, ".onnx") || errors.Is(err, fs.ErrNotExist):
+		case errors.As(err, &link):
+			f.Omitted = append(f.Omitted, name)
 		case err != nil:
 			return nil, err
 		case e.IsDir(): // a link to a folder may lead to one above it
-			found, err := f.within(name)
+			found, err := f.filesBelow(name)
 			if err != nil {
 				return nil, err
 			}

@@ -52,7 +52,7 @@ func NameExternalData(dir string, models []string, a atomicfile.Access) error {
 	if len(models) == 0 {
 		return nil
 	}
-	c, err := readConfig(path)
+	c, err := readConfig(dir, config)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,7 @@ func (e *ForeignError) Error() string {
 // A Journal has the results of a job. Its methods may be called concurrently.
 type Journal struct {
 	dir      string
+	root     *os.Root // dir; nil before file is open
 	identify func() (Identity, error)
 	cancel   context.CancelFunc // of identify
 
@@ -78,10 +80,28 @@ func newIn(ctx context.Context, dir string, identify func(context.Context) (Iden
 		parts: map[string][]*io.SectionReader{},
 	}
 	// The folder is made for the first result, so that a run without one leaves nothing.
-	if _, err := os.Lstat(filepath.Join(j.dir, logName)); errors.Is(err, os.ErrNotExist) {
-		return j, nil
+	found, err := hasLog(dir)
+	if err != nil || !found {
+		return j, err
 	}
 	return j, j.open(ctx)
+}
+
+// hasLog reports whether a folder is that of a journal. One that others may have made is an error.
+func hasLog(dir string) (bool, error) {
+	root, err := atomicfile.OpenExisting(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	_, err = root.Lstat(logName)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Folder is the folder of the journal of an output.
@@ -90,11 +110,11 @@ func Folder(path string) string { return path + ".partial" }
 // Discard removes the results that an interrupted run left. It is an error if another process uses them.
 func Discard(path string) error {
 	j := &Journal{dir: Folder(path)}
-	var err error
-	if j.file, err = atomicfile.OpenLocked(filepath.Join(j.dir, logName), 0o600); errors.Is(err, os.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("%s: %w", j.dir, err)
+	if found, err := hasLog(j.dir); err != nil || !found {
+		return err
+	}
+	if err := j.openLog(); err != nil {
+		return err
 	}
 	return j.Remove()
 }
@@ -131,22 +151,38 @@ func (j *Journal) begin(ctx context.Context) error {
 
 // open opens the log, or begins it.
 func (j *Journal) open(ctx context.Context) (err error) {
-	if err := os.Mkdir(j.dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := j.openLog(); err != nil {
 		return err
-	}
-	if j.file, err = atomicfile.OpenLocked(filepath.Join(j.dir, logName), 0o600); err != nil {
-		return fmt.Errorf("%s: %w", j.dir, err)
 	}
 	if err := j.readLog(ctx); err != nil {
-		err = errors.Join(err, j.file.Close())
-		j.file = nil
-		return err
+		return errors.Join(err, j.closeLog())
 	}
 	if _, ok := j.parts[identity]; !ok {
 		// In the background, as the digest of the source takes as long as reading all of it.
 		j.identityAdded.Go(j.begun)
 	}
 	return nil
+}
+
+// openLog opens the folder and the log, and makes them if they are missing. The results in a folder that others may write
+// to are not those of an earlier run of this user.
+func (j *Journal) openLog() (err error) {
+	if j.root, err = atomicfile.OpenPrivate(j.dir); err != nil {
+		return err
+	}
+	if j.file, err = atomicfile.OpenLocked(j.root, logName, 0o600); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", j.dir, err), j.root.Close())
+	}
+	return nil
+}
+
+func (j *Journal) closeLog() error {
+	err := j.file.Close()
+	if j.root != nil {
+		err = errors.Join(err, j.root.Close())
+	}
+	j.file, j.root = nil, nil
+	return err
 }
 
 // identity is the unit whose result is the identity of the job.
@@ -224,14 +260,19 @@ func (j *Journal) Remove() error {
 	if err := j.Close(); err != nil {
 		return err
 	}
-	files, err := os.ReadDir(j.dir)
+	root, err := atomicfile.OpenExisting(j.dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	files, err := fs.ReadDir(root.FS(), ".")
 	left := len(files)
 	for _, f := range files {
 		if f.Name() == logName || strings.HasPrefix(f.Name(), filePrefix) {
-			err = errors.Join(err, os.Remove(filepath.Join(j.dir, f.Name())))
+			err = errors.Join(err, root.Remove(f.Name()))
 			left--
 		}
 	}
@@ -253,7 +294,5 @@ func (j *Journal) Close() error {
 	if j.file == nil {
 		return nil
 	}
-	err := j.file.Close()
-	j.file = nil
-	return err
+	return j.closeLog()
 }

@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"path/filepath"
+
+	"github.com/mcompress/mcompress/internal/untrusted"
 )
 
 // The container begins with magic and version, and ends with the offset of the index record and trailer.
@@ -206,22 +207,18 @@ func decodeJSON(h header, payload []byte, v any) error {
 // errDigest is the error of content that was changed.
 var errDigest = errors.New("the content does not match its digest")
 
-// checkFiles rejects names outside of the folder, and sizes that the container cannot have.
+// checkFiles rejects names that are not those of files below the folder of the model, and sizes that the container
+// cannot have.
 func checkFiles(files []FileInfo) error {
 	if len(files) == 0 {
 		return errors.New("no files")
 	}
-	seen := map[string]bool{}
-	for _, f := range files {
-		switch {
-		case !filepath.IsLocal(filepath.FromSlash(f.Name)):
-			return fmt.Errorf("name %q is not a path inside the model's folder", f.Name)
-		case seen[f.Name]:
-			return fmt.Errorf("file %q appears twice", f.Name)
-		case f.Size < 0:
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.Name
+		if f.Size < 0 {
 			return fmt.Errorf("file %q has size %d", f.Name, f.Size)
 		}
-		seen[f.Name] = true
 	}
-	return nil
+	return untrusted.CheckNames(names)
 }

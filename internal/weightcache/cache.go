@@ -20,7 +20,8 @@ import (
 )
 
 // A Cache is a folder of packed weights. Any process may delete its files at any time; sessions that use them are not
-// affected.
+// affected. It is used only if nobody but this user can have written what is in it: its weights are those that models
+// are measured with.
 type Cache struct {
 	Dir  string
 	Warn func(error) // is called with errors of the cache, which do not prevent sessions; may be nil
@@ -37,13 +38,19 @@ func (c *Cache) Open(ctx context.Context, f *onnx.File, o engine.Options) (*engi
 		c.warn(fmt.Errorf("%s: weights of packed models and of models at URLs are not cached", remote.Shown(f.Path)))
 		return engine.Open(ctx, f.Model, o)
 	}
-	sum, err := c.digest(ctx, f)
+	dir, err := c.openDir()
+	if err != nil {
+		c.warn(err)
+		return engine.Open(ctx, f.Model, o)
+	}
+	defer dir.Close()
+	sum, err := c.digest(ctx, dir, f)
 	if err != nil {
 		return nil, err
 	}
 	key := keyOf(sum, f.Size(), o)
-	path := filepath.Join(c.Dir, key+".weights")
-	if e, err := c.mapped(ctx, f, o, key, path); e != nil || err != nil {
+	name := key + ".weights"
+	if e, err := c.mapped(ctx, f, o, key, dir, name); e != nil || err != nil {
 		return e, err
 	}
 	o.Store = &engine.Store{Key: key}
@@ -56,7 +63,7 @@ func (c *Cache) Open(ctx context.Context, f *onnx.File, o engine.Options) (*engi
 		c.warn(err)
 		return e, nil
 	}
-	c.addFile(path, access, o.Store.Write)
+	c.addFile(name, access, o.Store.Write)
 	return e, nil
 }
 
@@ -81,11 +88,19 @@ func keyOf(sum string, size int64, o engine.Options) string {
 	return hex.EncodeToString(h[:])
 }
 
-// mapped opens f with the weights of the file at path. It is nil if there is none or if it is invalid, which it warns
-// of.
-func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key, path string) (*engine.Interpreter,
-	error) {
-	data, unmap, err := mapFile(path)
+// openDir opens the folder, which it makes.
+func (c *Cache) openDir() (*os.Root, error) {
+	if _, err := atomicfile.MakeDir(filepath.Dir(c.Dir)); err != nil {
+		return nil, err
+	}
+	return atomicfile.OpenPrivate(c.Dir)
+}
+
+// mapped opens f with the weights of a file of the folder. It is nil if there is none or if it is invalid, which it
+// warns of.
+func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key string, dir *os.Root,
+	name string) (*engine.Interpreter, error) {
+	data, unmap, err := mapFile(dir, name)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			c.warn(err)
@@ -97,33 +112,42 @@ func (c *Cache) mapped(ctx context.Context, f *onnx.File, o engine.Options, key,
 	// Damaged, incomplete, or of another model: the first session of a folder that others can write to must not fail
 	// for it.
 	if err != nil && ctx.Err() == nil {
-		c.warn(fmt.Errorf("%s is replaced: %w", path, err))
+		c.warn(fmt.Errorf("%s is replaced: %w", filepath.Join(c.Dir, name), err))
 		return nil, nil
 	}
 	return e, err
 }
 
 // open opens a file of weights. Opening a pipe would wait for its writer.
-func open(path string) (*os.File, int64, error) {
-	st, err := os.Stat(path)
+func open(dir *os.Root, name string) (*os.File, int64, error) {
+	st, err := regular(dir, name)
 	if err != nil {
 		return nil, 0, err
 	}
-	if !st.Mode().IsRegular() || st.Size() == 0 {
-		return nil, 0, fmt.Errorf("%s: not a file of packed weights", path)
+	if st.Size() == 0 {
+		return nil, 0, fmt.Errorf("%s: not a file of packed weights", filepath.Join(dir.Name(), name))
 	}
-	f, err := os.Open(path)
+	f, err := dir.Open(name)
 	return f, st.Size(), err
 }
 
-// addFile adds a file. An error is a warning.
-func (c *Cache) addFile(path string, access atomicfile.Access, write func(io.Writer) error) {
-	_, err := atomicfile.MakeDir(c.Dir)
-	if err == nil {
-		// Renamed into place, as several processes that start at once write the same file, and others map it.
-		err = atomicfile.Write(path, access, write)
-	}
+// regular describes a file of the folder that nobody else can have written.
+func regular(dir *os.Root, name string) (fs.FileInfo, error) {
+	st, err := dir.Lstat(name)
 	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir.Name(), name)
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a file of packed weights", path)
+	}
+	return st, atomicfile.CheckPrivate(path, st)
+}
+
+// addFile adds a file. An error is a warning.
+func (c *Cache) addFile(name string, access atomicfile.Access, write func(io.Writer) error) {
+	// Renamed into place, as several processes that start at once write the same file, and others map it.
+	if err := atomicfile.Write(filepath.Join(c.Dir, name), access.OwnerWrites(), write); err != nil {
 		c.warn(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -170,7 +171,8 @@ func TestDigestsOfRecentChangesAreNotUsed(t *testing.T) {
 	model(t, path, 1)
 	c.run(t, path)
 	digest := c.files(t, ".digest")[0]
-	other := bytes.Repeat([]byte("0"), 64)
+	state := strings.TrimSuffix(filepath.Base(digest), ".digest")
+	other := []byte(state + " " + strings.Repeat("0", 64))
 	for _, stored := range []struct {
 		at      time.Duration // after the change
 		weights int           // with the other digest the weights are packed again
@@ -283,8 +285,7 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 	if err := os.WriteFile(c.Dir, nil, 0o644); err != nil { // a file instead of a folder
 		t.Fatal(err)
 	}
-	// the digest is not added, there are no weights, and they are not added
-	c.check(t, "a file", c.run(t, path), k, 3, 0)
+	c.check(t, "a file", c.run(t, path), k, 1, 0)
 	if err := os.Remove(c.Dir); err != nil {
 		t.Fatal(err)
 	}
@@ -294,6 +295,70 @@ func TestFolderThatCannotBeWritten(t *testing.T) {
 		}
 		c.check(t, "a folder", c.run(t, path), k, 0, 1)
 	}
+}
+
+// A folder or a file that others may write, and a file that is another one's copy, do not decide what is measured.
+func TestForeignCaches(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no modes")
+	}
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "one.onnx"), filepath.Join(dir, "two.onnx")
+	model(t, one, 1)
+	model(t, two, 2)
+	chmod := func(mode os.FileMode, paths ...string) error {
+		var err error
+		for _, path := range paths {
+			err = errors.Join(err, os.Chmod(path, mode))
+		}
+		return err
+	}
+	for name, c := range map[string]struct {
+		change func(c *folder, weights string) error
+		warned int
+	}{
+		"nothing":               {func(*folder, string) error { return nil }, 0},
+		"a folder for others":   {func(c *folder, _ string) error { return chmod(0o777, c.Dir) }, 1},
+		"a folder for a group":  {func(c *folder, _ string) error { return chmod(0o770, c.Dir) }, 1},
+		"weights for others":    {func(_ *folder, weights string) error { return chmod(0o666, weights) }, 1},
+		"a digest for others":   {func(c *folder, _ string) error { return chmod(0o666, c.files(t, ".digest")...) }, 0},
+		"a folder of elsewhere": {func(c *folder, _ string) error { return os.Symlink(c.Dir, c.Dir+".link") }, 1},
+		"weights of a link": {func(_ *folder, weights string) error {
+			return errors.Join(os.Rename(weights, weights+".moved"), os.Symlink(weights+".moved", weights))
+		}, 2}, // neither read nor replaced
+	} {
+		cache := newFolder(t)
+		cache.check(t, name+", first", cache.run(t, one), k, 0, 1)
+		cache.settle(t)
+		if err := c.change(cache, cache.files(t, ".weights")[0]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(cache.Dir + ".link"); err == nil {
+			cache.Dir += ".link"
+		}
+		if got := cache.run(t, one); got != k || len(cache.warnings) != c.warned {
+			t.Errorf("%s: got %v and warnings %v, want %d", name, got, cache.warnings, c.warned)
+		}
+	}
+	// The weights and digest of one model under the names of another one's.
+	cache, of := newFolder(t), map[string][]string{}
+	for _, path := range []string{one, two} {
+		own := newFolder(t)
+		own.run(t, path)
+		of[path] = slices.Concat(own.files(t, ".weights"), own.files(t, ".digest"))
+	}
+	cache.run(t, one)
+	for i, from := range of[one] {
+		content, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(cache.Dir, filepath.Base(of[two][i])), content, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cache.settle(t)
+	cache.check(t, "a copy", cache.run(t, two), 2*k, 1, 2)
 }
 
 // Sessions that start at the same time do not disturb each other.

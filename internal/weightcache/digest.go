@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
@@ -21,14 +21,14 @@ const settled = 2 * time.Second
 // digest is the SHA-256 of all files of f. It is in the cache for files that have not changed: that have the same
 // device, inode, size and times of modification and of status change, which programs cannot set. Where the system has
 // no such numbers the files are read each time.
-func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
+func (c *Cache) digest(ctx context.Context, dir *os.Root, f *onnx.File) (string, error) {
 	state, last, known, err := stateOf(f)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(c.Dir, state+".digest")
+	name := state + ".digest"
 	if known {
-		if sum, ok := storedDigest(path, last); ok {
+		if sum, ok := storedDigest(dir, state, last); ok {
 			return sum, nil
 		}
 	}
@@ -46,26 +46,29 @@ func (c *Cache) digest(ctx context.Context, f *onnx.File) (string, error) {
 		return "", err
 	}
 	if known && after == state {
-		c.addFile(path, atomicfile.Private(), func(w io.Writer) error {
-			_, err := io.WriteString(w, sum)
+		c.addFile(name, atomicfile.Private(), func(w io.Writer) error {
+			// With the state, so that a copy under another name is not the digest of another model.
+			_, err := io.WriteString(w, state+" "+sum)
 			return err
 		})
 	}
 	return sum, nil
 }
 
-// storedDigest is the digest in the file at path, if it was written when the last change of the model's files had
+// storedDigest is the digest in the file of a state, if it was written when the last change of the model's files had
 // settled.
-func storedDigest(path string, last time.Time) (string, bool) {
-	st, err := os.Stat(path)
-	if err != nil || !st.Mode().IsRegular() || st.ModTime().Before(last.Add(settled)) {
+func storedDigest(dir *os.Root, state string, last time.Time) (string, bool) {
+	name := state + ".digest"
+	st, err := regular(dir, name)
+	if err != nil || st.ModTime().Before(last.Add(settled)) {
 		return "", false
 	}
-	text, err := os.ReadFile(path)
-	if b, hexErr := hex.DecodeString(string(text)); err != nil || hexErr != nil || len(b) != sha256.Size {
+	text, err := dir.ReadFile(name)
+	of, sum, found := strings.Cut(string(text), " ")
+	if b, hexErr := hex.DecodeString(sum); err != nil || !found || of != state || hexErr != nil || len(b) != sha256.Size {
 		return "", false
 	}
-	return string(text), true
+	return sum, true
 }
 
 // stateOf identifies the state of f's files, without their paths, and has the time of the last change. It is not known

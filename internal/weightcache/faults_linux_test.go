@@ -16,7 +16,7 @@ func TestFoldersThatCannotBeWritten(t *testing.T) {
 		flags uintptr
 		size  string
 		err   error
-	}{"full": {0, "size=64k", syscall.ENOSPC}, "read-only": {syscall.MS_RDONLY, "", syscall.EROFS}} {
+	}{"full": {0, "size=64k,mode=700", syscall.ENOSPC}, "read-only": {syscall.MS_RDONLY, "mode=700", syscall.EROFS}} {
 		t.Run(name, func(t *testing.T) {
 			c := newFolder(t)
 			path := filepath.Join(t.TempDir(), "model.onnx")

@@ -4,13 +4,14 @@ package weightcache
 
 import (
 	"errors"
+	"os"
 
 	"github.com/mcompress/mcompress/ir"
 )
 
-// mapFile reads the file at path: memory is not shared.
-func mapFile(path string) (data []byte, unmap func() error, err error) {
-	f, size, err := open(path)
+// mapFile reads the file of a name: memory is not shared.
+func mapFile(dir *os.Root, name string) (data []byte, unmap func() error, err error) {
+	f, size, err := open(dir, name)
 	if err != nil {
 		return nil, nil, err
 	}

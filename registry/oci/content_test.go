@@ -128,15 +128,8 @@ func TestOCIHostileNames(t *testing.T) {
 		{"x.onnx", "X.onnx"}, {"x.onnx", "x.onnx"}, {"a", "a/b"}, {"A/b", "a"},
 	} {
 		l, err := registry.List(t.Context(), layered(t, s, mediaWeight, c...), registrytest.Quick)
-		if err != nil {
-			t.Fatalf("%q: %v", c, err)
-		}
-		dir := filepath.Join(t.TempDir(), "a", "b")
-		if _, err := l.Pull(t.Context(), dir, registrytest.Quick); !registrytest.IsA[*registry.ContentError](err) {
-			t.Errorf("%q: got %v", c, err)
-		}
-		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%q: %v", c, err)
+		if !registrytest.IsA[*registry.ContentError](err) {
+			t.Errorf("%q: got %v, %v", c, l, err)
 		}
 	}
 	for _, c := range [][]string{{"model.onnx", "onnx/a b.data", "ünï/x..y", "com10"}} {
