@@ -11,10 +11,12 @@ import (
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/child"
+	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/tune"
 	"github.com/mcompress/mcompress/ir"
+	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/registry"
 )
@@ -85,13 +87,14 @@ func ExitCode(err error) int {
 	case isA[*ir.Bug](err):
 		return ExitBug
 	case isA[*FieldError](err), isA[*pass.OptionError](err), isA[*atomicfile.TargetError](err),
+		isA[*atomicfile.ForeignError](err), isA[*folder.LinkError](err),
 		isA[*registry.ReferenceError](err), isA[*registry.ConflictError](err), isA[*remote.PathError](err):
 		return ExitUsage
 	case isA[*RejectedError](err), isA[*PushError](err), isA[*BudgetError](err), isA[*tune.Unreachable](err),
 		isA[*job.NotReproducibleError](err), isA[*job.ValuesError](err):
 		return ExitGate
 	case isA[syscall.Errno](err), isA[*fs.PathError](err), isA[*exec.Error](err), isA[*exec.ExitError](err),
-		isA[*LibraryError](err),
+		isA[*LibraryError](err), isA[*onnx.ChangedError](err),
 		isA[*WaitError](err), isA[*atomicfile.BusyError](err), isA[*registry.TransferError](err), isA[*remote.Error](err),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return ExitIO

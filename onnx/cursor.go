@@ -14,8 +14,9 @@ type source struct {
 	io.Closer // nil for a reader of the caller
 	path      string
 	size      int64
-	name      string // relative to the model's folder, of a data file
-	member    string // its name in a packed file; empty outside of one
+	name      string       // relative to the model's folder, of a data file
+	member    string       // its name in a packed file; empty outside of one
+	watched   *watchedFile // nil unless it is, or is packed in, a file on disk
 }
 
 func (s *source) close() error {

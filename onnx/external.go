@@ -94,7 +94,11 @@ func (d *folder) source(location string) (*source, error) {
 	if err != nil {
 		return nil, unopened(location, err)
 	}
-	return &source{ReaderAt: f, Closer: f, path: nextTo(d.path, location), size: st.Size()}, nil
+	s, err := fileSource(f, nextTo(d.path, location))
+	if err != nil {
+		return nil, errors.Join(unopened(location, err), f.Close())
+	}
+	return s, nil
 }
 
 func unopened(location string, err error) error {

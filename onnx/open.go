@@ -42,11 +42,11 @@ func OpenContext(ctx context.Context, path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := f.Stat()
+	main, err := fileSource(f, path)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
-	return open(ctx, path, &source{ReaderAt: f, Closer: f, path: path, size: st.Size()}, &folder{path: path})
+	return open(ctx, path, main, &folder{path: path})
 }
 
 // open decodes main, which may be a packed file, and closes it on an error.
@@ -65,6 +65,15 @@ func open(ctx context.Context, path string, main *source, data *folder) (_ *File
 	}
 	file.metadata = d.metadata
 	return file, nil
+}
+
+// fileSource is an open file as a source.
+func fileSource(f *os.File, path string) (*source, error) {
+	w, err := watch(f)
+	if err != nil {
+		return nil, err
+	}
+	return &source{ReaderAt: f, Closer: f, path: path, size: w.info.Size(), watched: w}, nil
 }
 
 // openRegular refuses folders and devices before anything is read.

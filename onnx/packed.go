@@ -18,7 +18,7 @@ func unpacked(r *source) (*source, *folder, error) {
 	}
 	model := a.Member(0)
 	name := a.Index.Files[0].Name
-	main := &source{ReaderAt: model, Closer: r.Closer, path: r.path, size: model.Size(), member: name}
+	main := &source{ReaderAt: model, Closer: r.Closer, path: r.path, size: model.Size(), member: name, watched: r.watched}
 	return main, &folder{path: name, inside: name, fsys: a}, nil
 }
 

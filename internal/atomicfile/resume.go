@@ -2,7 +2,6 @@ package atomicfile
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -25,11 +24,12 @@ func (s *Set) Resume(path, key string) (_ *File, err error) {
 	// Next to the final place, so that publishing is a rename on one file system.
 	name := resumed + key
 	perm := 0o666 &^ s.Access.deny
-	f, err := openLocked(p.root, name, perm)
+	f, err := OpenLocked(p.root, name, perm)
 	// The name is predictable: in a folder that others can write to, somebody may have made the file before.
-	if errors.Is(err, errForeign) {
+	var foreign *ForeignError
+	if errors.As(err, &foreign) {
 		if err = p.root.Remove(name); err == nil {
-			f, err = openLocked(p.root, name, perm)
+			f, err = OpenLocked(p.root, name, perm)
 		}
 	}
 	if err != nil {
@@ -80,19 +80,13 @@ func linked(path, name string, perm os.FileMode) error {
 }
 
 // OpenLocked opens a file of a folder for reading and writing, or creates it with these permissions. It is locked until
-// it is closed: it is an error if another process has it open in this way, or if another user may have made it.
+// it is closed: it is an error if another process has it open in this way, a *ForeignError if another user may have made
+// it.
 func OpenLocked(dir *os.Root, name string, perm os.FileMode) (*os.File, error) {
-	f, err := openLocked(dir, name, perm)
-	if errors.Is(err, errForeign) {
-		err = withPath(filepath.Join(dir.Name(), name), err)
-	}
-	return f, err
-}
-
-func openLocked(dir *os.Root, name string, perm os.FileMode) (*os.File, error) {
+	path := filepath.Join(dir.Name(), name)
 	// Before it is opened: opening a pipe waits for its writer.
 	if st, err := dir.Lstat(name); err == nil && !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s", errForeign, kind(st.Mode()))
+		return nil, &ForeignError{path, kind(st.Mode())}
 	}
 	f, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE, perm)
 	if err != nil {
@@ -100,7 +94,7 @@ func openLocked(dir *os.Root, name string, perm os.FileMode) (*os.File, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && !isOwn(st) {
-		err = fmt.Errorf("%w: a file of another user, or one with several names", errForeign)
+		err = &ForeignError{path, "of another user, or has another name, too"}
 	}
 	if err == nil {
 		err = lockPartial(dir, name, f)
@@ -110,9 +104,6 @@ func openLocked(dir *os.Root, name string, perm os.FileMode) (*os.File, error) {
 	}
 	return f, nil
 }
-
-// errForeign is the error of a file that another user may have made.
-var errForeign = errors.New("not a file that an earlier run of this user left; remove it")
 
 // A BusyError is a file that another process writes.
 type BusyError struct{ what string }

@@ -157,7 +157,8 @@ func TestOpenLockedOfSpecialFiles(t *testing.T) {
 		t.Skip(err)
 	}
 	for _, name := range []string{"folder", "link"} {
-		if f, err := OpenLocked(root, name, 0o600); !errors.Is(err, errForeign) {
+		var foreign *ForeignError
+		if f, err := OpenLocked(root, name, 0o600); !errors.As(err, &foreign) {
 			t.Errorf("%s: got %v, %v", name, f, err)
 		}
 	}

@@ -202,7 +202,12 @@ type run struct {
 
 func (o *Options) attempt(ctx context.Context, precheck bool, left map[string]pass.Reason) (_ *Result, err error) {
 	r := &run{Options: o, observe: report.Observe(o.Workers), set: &atomicfile.Set{Sync: o.Sync}, path: o.Output}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() {
+		if changed := r.unchanged(); err != nil && changed != nil {
+			err = changed
+		}
+		err = errors.Join(err, r.close())
+	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Opening comes first: the output gets the access rights of the source's files.
@@ -281,9 +286,15 @@ func (r *run) openSource(ctx context.Context) (err error) {
 	return err
 }
 
+// models are those that are open, or nil.
+func (r *run) models() []*onnx.File { return append([]*onnx.File{r.source, r.work}, r.others...) }
+
+// unchanged returns an error if a model that the run reads was written meanwhile.
+func (r *run) unchanged() error { return unchanged(r.models()...) }
+
 func (r *run) close() error {
 	var errs []error
-	for _, f := range append([]*onnx.File{r.source, r.work}, r.others...) {
+	for _, f := range r.models() {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}

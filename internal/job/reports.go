@@ -137,6 +137,10 @@ func (r *run) publish(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
+	// The last step before files appear: all of the sources has been read by now, in several passes, and was digested.
+	if err := r.unchanged(); err != nil {
+		return err
+	}
 	return r.set.Publish(r.path)
 }
 

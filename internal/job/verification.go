@@ -70,7 +70,7 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verification.Res
 	defer first.Close()
 	if b == "" {
 		r, err := v.compareRecorded(ctx, first)
-		return r, withModelPath(a, b, err)
+		return r, cmp.Or(unchanged(first), withModelPath(a, b, err))
 	}
 	second, err := remote.OpenModel(ctx, b)
 	if err != nil {
@@ -84,7 +84,19 @@ func Verify(ctx context.Context, a, b string, v Verification) (*verification.Res
 func (v Verification) Compare(ctx context.Context, a, b *onnx.File) (*verification.Result, error) {
 	v.Force, v.Required = true, true
 	r, err := v.compare(ctx, a, b)
-	return r, withModelPath(a.Path, b.Path, err)
+	return r, cmp.Or(unchanged(a, b), withModelPath(a.Path, b.Path, err))
+}
+
+// unchanged returns a *onnx.ChangedError if one of the models, of which some are nil, was written since it was opened: that
+// is the cause of whatever else went wrong.
+func unchanged(models ...*onnx.File) error {
+	var errs []error
+	for _, f := range models {
+		if f != nil {
+			errs = append(errs, f.CheckUnchanged())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // withModelPath prefixes an error with the path of the model that caused it.

@@ -23,22 +23,14 @@ func (e *NameError) Error() string { return fmt.Sprintf("file name %q: %v", e.Na
 // Unwrap returns the cause.
 func (e *NameError) Unwrap() error { return e.Err }
 
-// CheckName returns a *NameError unless name is a portable path of a file below a folder, with slashes, none of whose
-// elements is hidden, such as .git/hooks/post-checkout.
-func CheckName(name string) error {
-	if err := checkName(name); err != nil {
-		return &NameError{name, err}
-	}
-	return nil
-}
-
-// CheckNames checks names of files below one folder. No two of them are the same file on a file system that ignores
+// CheckNames returns a *NameError unless names are portable paths of files below one folder, with slashes, none of whose
+// elements is hidden, such as .git/hooks/post-checkout. No two of them are the same file on a file system that ignores
 // case, and none is the folder of another one.
 func CheckNames(names []string) error {
 	seen := make(map[string]string, len(names)) // by the folded name
 	for _, name := range names {
-		if err := CheckName(name); err != nil {
-			return err
+		if err := checkName(name); err != nil {
+			return &NameError{name, err}
 		}
 		key := fold(name)
 		switch other, ok := seen[key]; {

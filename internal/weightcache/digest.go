@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/filestate"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -80,15 +81,13 @@ func stateOf(f *onnx.File) (state string, last time.Time, known bool, err error)
 		if err != nil || !ok {
 			return "", last, false, err
 		}
-		id, changed, ok := fileState(st)
+		id, changed, ok := filestate.Of(st)
 		if !ok {
 			return "", last, false, nil
 		}
-		fmt.Fprintf(h, "%q %s %d %d\n", p.Name, id, st.Size(), st.ModTime().UnixNano())
-		for _, t := range []time.Time{changed, st.ModTime()} {
-			if t.After(last) {
-				last = t
-			}
+		fmt.Fprintf(h, "%q %s\n", p.Name, id)
+		if changed.After(last) {
+			last = changed
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), last, true, nil
