@@ -23,7 +23,7 @@ func TestCheckUnchanged(t *testing.T) {
 			}
 			return errors.Join(os.WriteFile(data, make([]byte, 8), 0o644), os.Chtimes(data, st.ModTime(), st.ModTime()))
 		}, true},
-		"truncated":   {func(data string) error { return os.Truncate(data, 0) }, true},
+		"truncated": {func(data string) error { return os.Truncate(data, 0) }, true},
 		"replaced": {func(data string) error {
 			return errors.Join(os.WriteFile(data+".new", make([]byte, 8), 0o644), os.Rename(data+".new", data))
 		}, true},

@@ -50,7 +50,7 @@ func (r *runner) uploaded() (files []string) {
 		if !strings.HasPrefix(s.Uses, "actions/upload-artifact@v") {
 			r.t.Errorf("step %q uses %s", s.Name, s.Uses)
 		}
-		found, err := filepath.Glob(filepath.Join(r.dir, s.With["path"]))
+		found, err := filepath.Glob(filepath.Join(s.With["path"], "*"))
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -132,6 +132,62 @@ func TestActionDoesNotExpandInputs(t *testing.T) {
 	}
 	if want := "$(touch injected).onnx"; !strings.Contains(r.log.String(), want) {
 		t.Errorf("no %s in the error\n%s", want, r.log.String())
+	}
+}
+
+// Inputs are no options, and make no further outputs of a step.
+func TestActionOfHostileInputs(t *testing.T) {
+	for name, changes := range map[string]map[string]string{
+		"a line break in the output":    {"output": "compressed\nextra=1"},
+		"a carriage return":             {"output": "compressed\rextra=1"},
+		"a line break in the model":     {"model": "models/my model.onnx\nextra=1"},
+		"another command":               {"command": "push"},
+		"a command that is a flag":      {"command": "--policy=elsewhere"},
+		"a version that leaves a path":  {"version": "v1.2.3/../../other"},
+		"a model that would be a flag":  {"model": "--output=elsewhere.onnx"},
+		"a model that would be a short": {"model": "-h"},
+	} {
+		r, inputs := job(t, changes)
+		outputs := r.action(action, inputs)
+		if !r.failed || r.exists("elsewhere.onnx") || outputs["extra"] != "" || strings.ContainsAny(outputs["folder"], "\r\n") {
+			t.Errorf("%s: failed %v, outputs %v\n%s", name, r.failed, outputs, r.log.String())
+		}
+	}
+	for _, folder := range []string{"-delete", "--output=x", "a b"} {
+		r, inputs := job(t, map[string]string{"output": folder, "arguments": "--no-verify"})
+		if outputs := r.action(action, inputs); r.failed || outputs["folder"] != folder || r.summary() == "" || len(r.uploaded()) < 3 {
+			t.Errorf("%s: failed %v, outputs %v, artifact %q\n%s", folder, r.failed, outputs, r.uploaded(), r.log.String())
+		}
+		if !r.exists(folder + "/my model.dynamic-int8.onnx") {
+			t.Errorf("%s: no result", folder)
+		}
+	}
+}
+
+// A link to a file of the runner in the folder of the result is no report.
+func TestActionFollowsNoLinks(t *testing.T) {
+	r, inputs := job(t, map[string]string{"arguments": "--no-verify"})
+	write(t, filepath.Join(r.dir, "secret"), []byte("text-of-the-runner"), 0o600)
+	if err := os.Mkdir(filepath.Join(r.dir, "compressed"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.report.md", "a.report.json"} {
+		if err := os.Symlink("../secret", filepath.Join(r.dir, "compressed", name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	r.action(action, inputs)
+	if r.failed || strings.Contains(r.summary(), "text-of-the-runner") || !strings.Contains(r.summary(), "my model") {
+		t.Errorf("failed %v, summary %q\n%s", r.failed, r.summary(), r.log.String())
+	}
+	files := r.uploaded()
+	if len(files) < 3 {
+		t.Errorf("artifact %q", files)
+	}
+	for _, path := range files {
+		if strings.Contains(string(read(t, path)), "text-of-the-runner") {
+			t.Errorf("%s has the content of a file elsewhere", path)
+		}
 	}
 }
 
