@@ -21,10 +21,9 @@ import (
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	t := newTool(stdout, stderr)
 	defer close(t.ended)
-	app := t.app()
 	switch {
 	case len(args) > 1 && args[1] == completeCommand:
-		return finish(ctx, t.stderr, complete(t.stdout, app, args[2:]))
+		return finish(ctx, t.stderr, complete(t.stdout, t.app(), args[2:]))
 	case len(args) > 1 && args[1] == mcompress.MeasureCommand:
 		return finish(ctx, t.stderr, mcompress.ServeMeasurement(ctx, os.Stdin, t.stdout))
 	case len(args) > 1 && args[1] == mcompress.StageCommand:
@@ -32,7 +31,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case len(args) > 1 && args[1] == measureTrainingCommand:
 		return finish(ctx, t.stderr, serveTrainingMeasurement(ctx, os.Stdin, t.stdout))
 	}
-	return finish(ctx, t.stderr, runApp(ctx, app, args))
+	return finish(ctx, t.stderr, runApp(ctx, t.appFor(args), args))
 }
 
 // runApp runs the command of args. A panic is an error with an exit code of its own: that of Go's runtime is 2, as of an invalid command line.
@@ -41,7 +40,63 @@ func runApp(ctx context.Context, app *cli.App, args []string) (err error) {
 	return app.RunContext(ctx, args)
 }
 
-func (t *tool) app() *cli.App {
+// A namedCommand constructs a command, with its flags, for one run of the program.
+type namedCommand struct {
+	name  string
+	build func(*tool) *cli.Command
+}
+
+// commands are all commands, in the order of help.
+func commands() []namedCommand {
+	return []namedCommand{
+		{"quantize", quantizeCommand},
+		{"prune", pruneCommand},
+		{"sparse", sparseCommand},
+		{"distill", distillCommand},
+		{"finetune", finetuneCommand},
+		{"apply", applyCommand},
+		{"inspect", inspectCommand},
+		{"bench", benchCommand},
+		{"memory", memoryCommand},
+		{"split", splitCommand},
+		{"pack", packCommand},
+		{"unpack", unpackCommand},
+		{"plan", planCommand},
+		{"work", workCommand},
+		{"finalize", finalizeCommand},
+		{"report", reportCommand},
+		{"sign", signCommand},
+		{"verify", verifyCommand},
+		{"push", pushCommand},
+		{"pull", pullCommand},
+		{"verify-report", verifyReportCommand},
+		{"reproduce", reproduceCommand},
+		{"promote", promoteCommand},
+		{"version", versionCommand},
+		{"completion", completionCommand},
+		{"man", manCommand},
+	}
+}
+
+// app is the program with all commands.
+func (t *tool) app() *cli.App { return t.appOf(commands()) }
+
+// appFor is the program with the commands that args name, of which it runs one. To declare the flags of all commands takes half of the time in
+// which the program starts. Help, and an error without a command, are about all.
+func (t *tool) appFor(args []string) *cli.App {
+	help := slices.ContainsFunc(args, func(arg string) bool {
+		word := strings.TrimLeft(arg, "-")
+		return word == "h" || strings.HasPrefix(word, "help")
+	})
+	named := slices.DeleteFunc(commands(), func(c namedCommand) bool { return !slices.Contains(args, c.name) })
+	if help || len(named) == 0 {
+		return t.app()
+	}
+	return t.appOf(named)
+}
+
+// appOf is the program with some of the commands.
+func (t *tool) appOf(list []namedCommand) *cli.App {
 	app := &cli.App{
 		Name:                  "mcompress",
 		HelpName:              "mcompress",
@@ -54,36 +109,10 @@ func (t *tool) app() *cli.App {
 		OnUsageError:          func(c *cli.Context, err error, _ bool) error { return flagError(err, flagSet(c.App.Flags)) },
 		ExitErrHandler:        func(*cli.Context, error) {}, // run maps errors to exit codes
 		Action:                t.noCommand,
-		Commands: []*cli.Command{
-			quantizeCommand(t),
-			pruneCommand(t),
-			sparseCommand(t),
-			distillCommand(t),
-			finetuneCommand(t),
-			applyCommand(t),
-			inspectCommand(t),
-			benchCommand(t),
-			memoryCommand(t),
-			splitCommand(t),
-			packCommand(t),
-			unpackCommand(t),
-			planCommand(t),
-			workCommand(t),
-			finalizeCommand(t),
-			reportCommand(t),
-			signCommand(t),
-			verifyCommand(t),
-			pushCommand(t),
-			pullCommand(t),
-			verifyReportCommand(t),
-			reproduceCommand(t),
-			promoteCommand(t),
-			versionCommand(t),
-			completionCommand(t),
-			manCommand(t),
-		},
 	}
-	for _, c := range app.Commands {
+	for _, command := range list {
+		c := command.build(t)
+		app.Commands = append(app.Commands, c)
 		c.SkipFlagParsing, c.HideHelp = true, true // cli/v2 accepts no flags after arguments: parsed parses them
 		c.CustomHelpTemplate = commandHelp
 		c.Action = t.parsed(c.Action)
@@ -143,7 +172,7 @@ func (t *tool) noCommand(c *cli.Context) error {
 		return cli.ShowAppHelp(c)
 	}
 	name := c.Args().First()
-	return usagef("unknown command %q%s; see mcompress --help", name, didYouMean(name, commandNames(c.App)))
+	return usagef("unknown command %q%s; see mcompress --help", name, didYouMean(name, commandNames()))
 }
 
 // longFlag matches a long flag in an error of package flag, which writes one dash.

@@ -58,7 +58,7 @@ func complete(w io.Writer, app *cli.App, words []string) error {
 	for _, c := range app.Commands {
 		sets[c.Name] = flagSet(app.Flags, c.Flags)
 	}
-	for _, word := range mcli.Complete(sets, map[string][]string{"completion": shells, "help": commandNames(app)}, words) {
+	for _, word := range mcli.Complete(sets, map[string][]string{"completion": shells, "help": commandNames()}, words) {
 		if _, err := fmt.Fprintln(w, word); err != nil {
 			return err
 		}
@@ -66,10 +66,10 @@ func complete(w io.Writer, app *cli.App, words []string) error {
 	return nil
 }
 
-func commandNames(app *cli.App) []string {
+func commandNames() []string {
 	var ns []string
-	for _, c := range app.Commands {
-		ns = append(ns, c.Name)
+	for _, c := range commands() {
+		ns = append(ns, c.name)
 	}
 	return slices.Sorted(slices.Values(ns))
 }

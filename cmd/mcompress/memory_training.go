@@ -68,7 +68,7 @@ func (f *trainingMemoryFlags) flags() []cli.Flag {
 		fs.Var(&f.zero, "zero", "ZeRO `stage`: 1 partitions optimizer state over devices, 2 also gradients, 3 also parameters")
 		fs.IntVar(&f.devices, "devices", f.devices, "`number` of data-parallel devices")
 	})
-	options := slices.DeleteFunc(methodFlags(f.trainer.options, nil), func(o cli.Flag) bool { return slices.Contains(withoutMemory, o.Names()[0]) })
+	options := slices.DeleteFunc(methodFlags(f.trainer.options.Offers(), nil), func(o cli.Flag) bool { return slices.Contains(withoutMemory, o.Names()[0]) })
 	for _, o := range options {
 		o.(*option).Category = "options of training"
 	}

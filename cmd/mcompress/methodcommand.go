@@ -52,8 +52,9 @@ func (m methodCommand) build(t *tool) *cli.Command {
 	if m.command == "quantize" || m.command == "sparse" {
 		own = append(own, w.target.flags()...)
 	}
-	flags := distinct(own, methodFlags(options, common), m.testFlags(options, &test), common, w.list.flags())
-	chosen.limitHelp(flags, options)
+	offers := options.Offers()
+	flags := distinct(own, methodFlags(offers, common), m.testFlags(options, &test), common, w.list.flags())
+	chosen.limitHelp(flags, options.Methods, offers)
 	return &cli.Command{
 		Name:        m.command,
 		Usage:       m.usage,

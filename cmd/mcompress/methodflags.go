@@ -22,10 +22,10 @@ func (c *methodChoice) Set(name string) error {
 	return c.Enum.Set(name)
 }
 
-// methodFlags are the options of a command's methods as flags; those that the command has, too, among the common ones, have their usage.
-func methodFlags(o *mcli.MethodOptions, common []cli.Flag) []cli.Flag {
+// methodFlags are the options of the methods of a command as flags; those that the command has, too, among the common ones, have their usage.
+func methodFlags(offers []mcli.Offer, common []cli.Flag) []cli.Flag {
 	var own, shared []cli.Flag
-	for _, offer := range o.Offers() {
+	for _, offer := range offers {
 		if offer.Shared {
 			f := flagNamed(common, offer.Name)
 			offer.Flag.Usage = f.flag.Usage
@@ -39,9 +39,9 @@ func methodFlags(o *mcli.MethodOptions, common []cli.Flag) []cli.Flag {
 
 // limitHelp lets help about a named method show the options of that method alone, with its defaults, and help without one no options of
 // particular methods.
-func (c *methodChoice) limitHelp(flags []cli.Flag, o *mcli.MethodOptions) {
+func (c *methodChoice) limitHelp(flags []cli.Flag, ms []*pass.Method, offers []mcli.Offer) {
 	particular := map[string]bool{}
-	for _, offer := range o.Offers() {
+	for _, offer := range offers {
 		particular[offer.Name] = offer.Methods != nil && !offer.Shared
 	}
 	for _, f := range flags {
@@ -50,7 +50,7 @@ func (c *methodChoice) limitHelp(flags []cli.Flag, o *mcli.MethodOptions) {
 			if !c.given {
 				return f.flag, !particular[f.Name]
 			}
-			for _, m := range o.Methods {
+			for _, m := range ms {
 				if m.Name == c.Value {
 					own := pass.Flags(m).Lookup(f.Name)
 					return own, own != nil

@@ -131,7 +131,7 @@ func (t *tool) parse(c *cli.Context, args []string) (*mcompress.Plan, error) {
 	sub := newTool(t.stdout.Unwrap(), t.stderr.Unwrap())
 	sub.ended = t.ended
 	sub.planned = &mcompress.Plan{}
-	if err := sub.app().RunContext(c.Context, append(global, args...)); err != nil {
+	if err := sub.appFor(args).RunContext(c.Context, append(global, args...)); err != nil {
 		return nil, err
 	}
 	if len(sub.planned.Request.Models) == 0 {

@@ -30,7 +30,7 @@ func newTraining(m *pass.Method) *training {
 
 // flags returns the flags of the command (own), the method and the output, in this order.
 func (tr *training) flags(own []cli.Flag) []cli.Flag {
-	return distinct(own, methodFlags(tr.options, nil), tr.test.flags(), tr.w.profile.flags(), tr.w.flags())
+	return distinct(own, methodFlags(tr.options.Offers(), nil), tr.test.flags(), tr.w.profile.flags(), tr.w.flags())
 }
 
 // verifyTrained sets the samples for verification of a step that trains, with the given options: those of the test set, else the first
