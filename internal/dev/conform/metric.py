@@ -7,6 +7,9 @@ import scipy.stats
 
 import feeds
 import run
+from cache import Cache, identity
+
+scores_of = Cache()  # the first output of models on all samples of files
 
 
 def metric(name, scores, labels, reference, mask):
@@ -164,7 +167,7 @@ def measured(metric, reference, candidate, npz, options):
     with np.load(npz) as arrays:
         rows = dict(arrays)
     labels = rows.get("labels", rows.get("label", rows.get("input_ids")))
-    outputs = [_scores(path, rows, options) for path in (reference, candidate)]
+    outputs = [_scores(path, npz, rows, options) for path in (reference, candidate)]
     mask = rows.get("attention_mask")
     return [str(float(METRICS[metric](scores.astype(float), labels, outputs[0], mask))) for scores in outputs]
 
@@ -178,9 +181,13 @@ def thinned(npz, out, step, names, tokens):
     np.savez(out, **rows)
 
 
-def _scores(path, rows, options):
-    s = run.session(path, options)
-    return s.run([s.get_outputs()[0].name], {node.name: _input(node, rows) for node in s.get_inputs()})[0]
+def _scores(path, npz, rows, options):
+    def compute():
+        s = run.session(path, options)
+        scores = s.run([s.get_outputs()[0].name], {node.name: _input(node, rows) for node in s.get_inputs()})[0]
+        return scores, scores.nbytes
+    # one model is measured by several metrics, and is the reference of several others
+    return scores_of.get((identity(path), identity(npz), repr(sorted(options.items()))), compute)
 
 
 def _input(node, rows):
