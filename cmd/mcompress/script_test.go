@@ -27,12 +27,21 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	testscript.Main(m, map[string]func(){"mcompress": func() {
+	testscript.Main(rarelyCollected{m}, map[string]func(){"mcompress": func() {
 		if size, err := strconv.Atoi(os.Getenv(stackSize)); err == nil {
 			debug.SetMaxStack(size)
 		}
 		main()
 	}})
+}
+
+// rarelyCollected are the tests, which run hundreds of commands in one process: their heaps of a few MiB would be collected all the time. The program
+// runs as for users.
+type rarelyCollected struct{ *testing.M }
+
+func (m rarelyCollected) Run() int {
+	debug.SetGCPercent(400)
+	return m.M.Run()
 }
 
 // stackSize is an environment variable: the maximum size of stacks of the program in bytes.
