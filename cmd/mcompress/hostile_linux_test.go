@@ -35,7 +35,7 @@ var hostileRuns = []string{
 }
 
 // Models that need more memory, steps or nodes than there are end each command with a documented exit code and without
-// temporary files. The process has 4 GiB of address space, so that memory that is taken before it is planned ends it,
+// temporary files. The process has 3 GiB of address space, so that memory that is taken before it is planned ends it,
 // and few threads, as their stacks take some of it. Each model runs a third of the commands, another one than the
 // models next to it, or all of them by make test-exhaustive.
 func TestHostileModelsInLimitedProcesses(t *testing.T) {
@@ -108,7 +108,7 @@ func runLimited(t *testing.T, program, dir, args string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	words := append([]string{"-c", `ulimit -v 4194304 && exec "$@"`, "sh", program, "-q", "--max-steps", "20000"},
+	words := append([]string{"-c", `ulimit -v 3145728 && exec "$@"`, "sh", program, "-q", "--max-steps", "20000"},
 		strings.Fields(args)...)
 	cmd := exec.CommandContext(ctx, "sh", words...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOMAXPROCS=4")
