@@ -157,8 +157,8 @@ func TestKilledJobsContinue(t *testing.T) {
 		"quantize transformer.onnx --method weight-int4 --algo awq --data transformer_tokens.npz -o out.onnx",
 		"prune transformer.onnx --method sparsegpt --amount 0.5 --allocate sensitivity --data transformer_tokens.npz -o out.onnx",
 		"prune cnn.onnx --method wanda --amount 0.5 --data digits_test.npz --limit 64 -o out.onnx",
-		"quantize cnn.onnx --auto --max-accuracy-drop 0.01 --data digits_test.npz --limit 200 -o out.onnx",
-		"--json quantize cnn.onnx --sensitivity --data digits_test.npz --limit 200",
+		"quantize cnn.onnx --auto --max-accuracy-drop 0.01 --data digits_test.npz --limit 100 -o out.onnx",
+		"--json quantize cnn.onnx --sensitivity --data digits_test.npz --limit 100",
 	} {
 		t.Run(args, func(t *testing.T) {
 			plain, broken := programFolder(t, names...), programFolder(t, names...)

@@ -14,7 +14,7 @@ func TestVariantsOfATrainedModel(t *testing.T) {
 	shared := filepath.Join(conform.Shared(t), "fixtures")
 	model, data, hub := filepath.Join(shared, "models/text/magika_v3_3/model.onnx"),
 		filepath.Join(t.TempDir(), "data.npz"), t.TempDir()
-	if err := w.Thinned(filepath.Join(shared, "datasets/magika/inputs.npz"), data, 4, 0, "bytes", "label"); err != nil {
+	if err := w.Thinned(filepath.Join(shared, "datasets/magika/inputs.npz"), data, 8, 0, "bytes", "label"); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, "quantize", "--variants", "fp16,int8,uint8,q4,q4f16,q2,q2f16", "-o", hub,
