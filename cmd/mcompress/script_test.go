@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"flag"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -31,7 +33,11 @@ func TestMain(m *testing.M) {
 		if size, err := strconv.Atoi(os.Getenv(stackSize)); err == nil {
 			debug.SetMaxStack(size)
 		}
+		// With its tests the program has about the memory above which plans of training have the measured size of the process instead of that of the
+		// program, and would have now the one, now the other.
+		heavier := bytes.Repeat([]byte{1}, 2<<20)
 		main()
+		runtime.KeepAlive(heavier)
 	}})
 }
 
