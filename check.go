@@ -21,6 +21,8 @@ import (
 	"github.com/mcompress/mcompress/internal/latency"
 	"github.com/mcompress/mcompress/internal/memory"
 	"github.com/mcompress/mcompress/internal/metric"
+	"github.com/mcompress/mcompress/internal/redact"
+	"github.com/mcompress/mcompress/internal/remote"
 	"github.com/mcompress/mcompress/internal/weightcache"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/quantize"
@@ -49,7 +51,7 @@ func (r Request) Defaults() Request {
 // *pass.OptionError for options of steps. It is the first step of a run.
 func (r Request) Check() error {
 	for _, check := range []func() error{
-		r.Limits.check, r.checkModels, r.checkSteps, r.Search.check, r.checkSearch, r.Reports.check, r.List.check,
+		r.Limits.check, r.checkModels, r.checkNames, r.checkSteps, r.Search.check, r.checkSearch, r.Reports.check, r.List.check,
 		r.checkVerification,
 		r.checkGates, r.checkPush,
 	} {
@@ -87,6 +89,26 @@ func (l Limits) run() memory.Limits {
 func (r Request) checkModels() error {
 	if len(r.Models) == 0 && r.source == nil && !r.List.KeepPaths { // a list may be empty
 		return fieldErrorf("{Models} is empty")
+	}
+	return nil
+}
+
+// checkNames refuses names that would be stored and printed with a password, and outputs that are no files.
+func (r Request) checkNames() error {
+	for _, name := range slices.Concat(r.Models, []string{r.Output, r.Push, r.Baseline, r.Data.Path, r.Verification.Data.Path}) {
+		if redact.HasPassword(name) {
+			return fieldErrorf("%s: a password in a name is not supported", remote.Shown(name))
+		}
+	}
+	if remote.IsAddress(r.Output) {
+		if err := remote.CheckOutput(r.Output); err != nil {
+			return fieldErrorf("{Output} %w", err)
+		}
+	}
+	for _, dir := range []string{r.Reports.Dir, r.ExportDir} {
+		if remote.IsAddress(dir) {
+			return fieldErrorf("%s: {Reports.Dir} and {ExportDir} are folders on disk", remote.Shown(dir))
+		}
 	}
 	return nil
 }

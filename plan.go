@@ -42,6 +42,13 @@ type Plan struct {
 	Files         []report.File    `json:"files,omitempty"` // of the result, as far as they are known without a search
 	Read          int64            `json:"source_bytes"`
 	Memory        int64            `json:"memory_bytes"` // of a process, besides the memory limit
+	// Command is the command line that made the plan, for people: only Request counts.
+	Command []string `json:"command,omitempty"`
+	Digest  string   `json:"digest"` // SHA-256 of all other fields, which Write sets
+
+	// AllowPrograms lets Work and Finalize run Request.Verification.Command and load Request.Verification.Library, which
+	// are code of whoever could write the plan.
+	AllowPrograms bool `json:"-"`
 
 	folder string // a path or URL
 	tag    string // of plan.json in a bucket; empty on disk
@@ -235,7 +242,55 @@ func OpenPlan(ctx context.Context, folder string) (*Plan, error) {
 	if v := job.Version(); p.Identity.Version != v {
 		return nil, fieldErrorf("%s is a plan of version %s, this is %s", path, p.Identity.Version, v)
 	}
-	return p, nil
+	digest, err := p.digest()
+	if err != nil {
+		return nil, err
+	}
+	if digest != p.Digest {
+		return nil, fieldErrorf("%s was changed after it was made; make another plan", path)
+	}
+	// Again, as the digest protects from mistakes only: whoever can write the file can compute it.
+	return p, p.check()
+}
+
+// digest is that of the plan.
+func (p *Plan) digest() (string, error) {
+	plain := *p
+	plain.Digest = ""
+	text, err := json.Marshal(plain)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// check returns an error if processes of the plan would write anything outside of its folder: the workers of a plan need
+// not trust whoever can write to the folder.
+func (p *Plan) check() error {
+	r := p.Request
+	switch {
+	case p.Workers < 1:
+		return fieldErrorf("a plan has at least one worker")
+	case r.Output != "" || r.DataFiles != 0:
+		return fieldErrorf("a plan sets {Output} and {DataFiles}")
+	case r.Reports.Dir != "" || r.ExportDir != "" || r.Verification.WeightCache != "":
+		return fieldErrorf("the files of a plan are in its folder: it has no {Reports.Dir}, {ExportDir} and " +
+			"{Verification.WeightCache}")
+	case r.Push != "":
+		return fieldErrorf("a plan has no {Push}: push the result when it is finalized")
+	}
+	return nil
+}
+
+// checkPrograms returns an error if a process of the plan may run a program that is not allowed.
+func (p *Plan) checkPrograms() error {
+	v := p.Request.Verification
+	switch {
+	case p.AllowPrograms:
+	case len(v.Command) > 0:
+		return fieldErrorf("the plan runs the program %q: give {AllowPrograms} if you trust whoever made it", v.Command[0])
+	case v.Library != "":
+		return fieldErrorf("the plan loads the library %q: give {AllowPrograms} if you trust whoever made it", v.Library)
+	}
+	return nil
 }
 
 // writeFile writes a file into the folder of the plan, whole.
@@ -377,11 +432,9 @@ func (r Request) PlanSensitivities(ctx context.Context, folder string, workers i
 }
 
 func (r Request) plan(ctx context.Context, folder string, workers int, sensitivities bool) (_ *Plan, err error) {
-	switch {
-	case workers < 1:
-		return nil, fieldErrorf("a plan has at least one worker")
-	case r.Output != "" || r.DataFiles != 0:
-		return nil, fieldErrorf("a plan sets {Output} and {DataFiles}")
+	p := &Plan{Workers: workers, Request: r, Sensitivities: sensitivities, folder: folder}
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	for _, name := range append(r.Models, r.verified().Path, r.Data.Path) {
 		// plan.json is read by all workers, and outlives a signature.
@@ -395,8 +448,7 @@ func (r Request) plan(ctx context.Context, folder string, workers int, sensitivi
 			return nil, fieldErrorf("a plan has no --%s", o)
 		}
 	}
-	d := &division{folder: folder, planning: true,
-		plan: &Plan{Workers: workers, Request: r, Sensitivities: sensitivities, folder: folder}}
+	d := &division{folder: folder, planning: true, plan: p}
 	// Before anything is computed: workers of the other plan may be running.
 	switch planned, err := d.has(ctx, planFile); {
 	case err != nil:
@@ -431,6 +483,10 @@ func (p *Plan) Write(ctx context.Context) error {
 		}
 		defer undo() // of a folder that is empty, as writing failed
 	}
+	var err error
+	if p.Digest, err = p.digest(); err != nil {
+		return err
+	}
 	return (&division{folder: p.folder}).writeFile(ctx, planFile, p)
 }
 
@@ -441,6 +497,9 @@ func (p *Plan) Work(ctx context.Context, index int, patience time.Duration, l Li
 	e Events) (_ []report.File, err error) {
 	if index < 0 || index >= p.Workers {
 		return nil, fieldErrorf("{Index} %d: the plan has workers 0 to %d", index, p.Workers-1)
+	}
+	if err := p.checkPrograms(); err != nil {
+		return nil, err
 	}
 	d, err := newDivision(ctx, p, index)
 	if err != nil {
@@ -503,6 +562,9 @@ func (f Finalized) Err() error {
 // for the given time, computes what they lost, writes the model next to their data files, verifies it, evaluates the
 // gates and writes the reports. The parts of the workers are removed in the end; the plan stays.
 func (p *Plan) Finalize(ctx context.Context, patience time.Duration, l Limits, e Events) (_ Finalized, err error) {
+	if err := p.checkPrograms(); err != nil {
+		return Finalized{}, err
+	}
 	d, err := newDivision(ctx, p, p.Workers)
 	if err != nil {
 		return Finalized{}, err

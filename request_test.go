@@ -275,3 +275,62 @@ func TestResultsOfAFailedPush(t *testing.T) {
 		t.Errorf("got %+v, %v", outcomes, err)
 	}
 }
+
+// A plan that was changed, and one whose processes would write elsewhere or run programs that nobody allowed, is refused.
+func TestForeignPlans(t *testing.T) {
+	plan := func(r mcompress.Request) (*mcompress.Plan, error) {
+		r.Models, r.Steps = []string{fixture("mlp.onnx")}, []mcompress.Step{quantize.WeightInt8{}}
+		return r.Plan(t.Context(), filepath.Join(t.TempDir(), "plan"), 2)
+	}
+	for name, r := range map[string]mcompress.Request{
+		"{Reports.Dir}":              {Reports: mcompress.Reports{Dir: "elsewhere"}},
+		"{ExportDir}":                {ExportDir: "elsewhere"},
+		"{Verification.WeightCache}": {Verification: mcompress.Verification{WeightCache: "elsewhere"}},
+		"{Push}":                     {Push: "dir:elsewhere"},
+		"{Output}":                   {Output: "elsewhere/"},
+	} {
+		if _, err := plan(r); err == nil || !strings.Contains(err.Error(), strings.Trim(name, "{}")) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	p, err := plan(mcompress.Request{Verification: mcompress.Verification{Command: []string{"evaluator"}}, Data: mcompress.Data{
+		Path: fixture("digits_test.npz"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var field *mcompress.FieldError
+	if _, err := p.Work(t.Context(), 0, 0, mcompress.Limits{}, mcompress.Events{}); !errors.As(err, &field) ||
+		!strings.Contains(err.Error(), "AllowPrograms") {
+		t.Errorf("a worker: %v", err)
+	}
+	if _, err := p.Finalize(t.Context(), 0, mcompress.Limits{}, mcompress.Events{}); !errors.As(err, &field) {
+		t.Errorf("finalize: %v", err)
+	}
+	if err := p.Write(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(p.Folder(), "plan.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mcompress.OpenPlan(t.Context(), p.Folder()); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range [][2]string{
+		{`"workers": 2`, `"workers": 3`}, {`"evaluator"`, `"another"`}, {`"Dir": ""`, `"Dir": "elsewhere"`}, {`"digest": "`, `"digest": "0`},
+		{`"workers": 2`, `"workers": 0`}, {`"workers": 2`, `"workers": 2, "unknown": 1`},
+	} {
+		changed := strings.Replace(string(text), change[0], change[1], 1)
+		if changed == string(text) {
+			t.Fatalf("the plan has no %s:\n%s", change[0], text)
+		}
+		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := mcompress.OpenPlan(t.Context(), p.Folder()); !errors.As(err, &field) {
+			t.Errorf("%s: got %v", change[1], err)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package registry
 import (
 	"errors"
 	"fmt"
+
+	"github.com/mcompress/mcompress/internal/redact"
 )
 
 // A ReferenceError is a reference that Parse does not accept, or that does not fit the operation.
@@ -11,9 +13,9 @@ type ReferenceError struct {
 	Err       error
 }
 
-// Error names the reference.
+// Error names the reference, without a password.
 func (e *ReferenceError) Error() string {
-	return fmt.Sprintf("invalid reference %q: %v", e.Reference, e.Err)
+	return redact.Text(fmt.Sprintf("invalid reference %q: %v", e.Reference, e.Err))
 }
 
 // Unwrap returns the cause.

@@ -173,6 +173,8 @@ type download struct {
 	f   File
 	out *atomicfile.File
 	v   *verifier
+
+	resumed bool // it begins with bytes that an earlier pull left
 }
 
 // run resumes after the part that is there, and after every interruption of the transfer.
@@ -183,13 +185,21 @@ func (d *download) run(ctx context.Context) error {
 	// The loop below is the repetition: each request is sent once.
 	ctx = transfer.InStep(ctx)
 	for series := retry.NewSeries(d.o.Backoff); ; {
-		if d.v.read == d.f.Size {
-			return d.v.check()
-		}
 		before := d.v.read
-		err := d.transfer(ctx)
+		var err error
+		if d.v.read < d.f.Size {
+			err = d.transfer(ctx)
+		}
 		if err == nil {
-			return d.v.check()
+			err = d.v.check()
+			// What an earlier pull left may be damaged, as after a power failure: that is no fault of the source, which is
+			// read once more from the beginning.
+			if err != nil && d.resumed {
+				if err = d.restart(); err == nil {
+					continue
+				}
+			}
+			return err
 		}
 		// Progress: a connection that breaks after every gigabyte still transfers a file of any size.
 		if d.v.read > before {
@@ -216,11 +226,13 @@ func (d *download) resume(ctx context.Context) error {
 	if st.Size() > d.f.Size || st.Size() == d.f.Size && d.v.check() != nil {
 		return d.restart()
 	}
+	d.resumed = d.v.read > 0
 	return nil
 }
 
 // restart drops the downloaded part.
 func (d *download) restart() error {
+	d.resumed = false
 	d.meter.Add(-d.v.read)
 	d.v = newVerifier(d.f)
 	if _, err := d.out.Seek(0, io.SeekStart); err != nil {

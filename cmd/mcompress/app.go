@@ -31,6 +31,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case len(args) > 1 && args[1] == measureTrainingCommand:
 		return finish(ctx, t.stderr, serveTrainingMeasurement(ctx, os.Stdin, t.stdout))
 	}
+	// Before anything is done with them: the names of models, destinations and folders are in messages, reports and names of
+	// files.
+	for _, arg := range args {
+		if mcli.HasPassword(arg) {
+			return finish(ctx, t.stderr, usagef("%s: a password in an argument is not supported: log in with the client of the "+
+				"registry, or use its environment variables", mcli.Shown(arg)))
+		}
+	}
 	return finish(ctx, t.stderr, runApp(ctx, t.appFor(args), args))
 }
 

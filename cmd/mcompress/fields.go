@@ -85,6 +85,7 @@ var fieldFlags = map[string]string{
 	"Key":                            "--key",
 	"Signature":                      "--signature",
 	"Index":                          "--index",
+	"AllowPrograms":                  "--allow-programs",
 	// of Benchmark, SplitOptions and SplitRun
 	"Dims":        "--dim",
 	"Seed":        "--seed",

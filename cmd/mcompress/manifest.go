@@ -109,6 +109,10 @@ func (m *manifestFlags) run(c *cli.Context, t *tool, p *mcompress.Plan, args []s
 		r.Scratch += p.Exchanged()
 	}
 	r.Flags = t.given(r.CPUs)
+	// Whoever has the manifest made it together with the plan.
+	if v := p.Request.Verification; len(v.Command) > 0 || v.Library != "" {
+		r.Arguments = []string{"--allow-programs"}
+	}
 	return r, nil
 }
 

@@ -26,7 +26,7 @@ func (o outPath) Set(path string) error {
 	if path == "-" {
 		return errors.New("writing to standard output is not supported; name a file or folder")
 	}
-	if mcli.IsURL(path) {
+	if mcli.IsAddress(path) {
 		return errors.New("writing to a URL is not supported; name a file or folder on disk")
 	}
 	*o.path = path
@@ -38,7 +38,7 @@ type resultPath struct{ outPath }
 
 // Set refuses "-" and URLs that are read-only.
 func (r resultPath) Set(path string) error {
-	if !mcli.IsURL(path) {
+	if !mcli.IsAddress(path) {
 		return r.outPath.Set(path)
 	}
 	if err := mcli.CheckOutput(path); err != nil {

@@ -46,6 +46,8 @@ The result has a data file of each worker, and the bytes that one process writes
 of --sensitivity, --auto, --allocate sensitivity and --compare auto. The layers of GPTQ, wanda and sparsegpt depend on those before them and are computed by the first
 worker, while the others wait for it, unless --sequential=false.
 
+A plan with --evaluator or --ort-lib runs that program or library in its processes, which require --allow-programs for it.
+
 Instead of a recipe, a command with its flags but --output: mcompress plan -n 16 -o compressed -- quantize --auto --min-sqnr 30 --data samples.npz model.onnx`,
 		Flags: group("flags", func(fs *flag.FlagSet) {
 			fs.IntVar(&workers, "number", 0, "`number` of workers")
@@ -97,6 +99,7 @@ func (t *tool) plan(c *cli.Context, folder string, workers int, args []string, m
 	if err != nil {
 		return err
 	}
+	p.Command = args
 	// Before the plan is written: what the manifest refuses leaves no plan in the folder.
 	run, err := m.run(c, t, p, args[1:])
 	if err != nil {
@@ -141,7 +144,7 @@ func (t *tool) parse(c *cli.Context, args []string) (*mcompress.Plan, error) {
 }
 
 func workCommand(t *tool) *cli.Command {
-	index, patience := -1, time.Hour
+	index, patience, programs := -1, time.Hour, false
 	return &cli.Command{
 		Name:      "work",
 		Usage:     "compute a part of a plan",
@@ -151,6 +154,7 @@ do. A worker that needs results of others, such as the sensitivities that a sear
 		Flags: group("flags", func(fs *flag.FlagSet) {
 			fs.IntVar(&index, "index", -1, "`index` of the worker, from 0 (default: that of the array job of Kubernetes, Slurm and others, as for --shard)")
 			fs.DurationVar(&patience, "wait", time.Hour, "`duration` without a new result of another worker after which waiting for it ends, with exit code 1")
+			allowProgramsVar(fs, &programs)
 		}),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, 1)
@@ -161,6 +165,7 @@ do. A worker that needs results of others, such as the sensitivities that a sear
 			if err != nil {
 				return err
 			}
+			p.AllowPrograms = programs
 			if index < 0 {
 				if index, err = workerIndex(p); err != nil {
 					return err
@@ -169,6 +174,11 @@ do. A worker that needs results of others, such as the sensitivities that a sear
 			return t.work(c, p, index, patience)
 		},
 	}
+}
+
+// allowProgramsVar is the flag of the processes of a plan that are to run its programs.
+func allowProgramsVar(fs *flag.FlagSet, allowed *bool) {
+	fs.BoolVar(allowed, "allow-programs", false, "run the program of --evaluator and load the library of --ort-lib of the plan, which are code of whoever could write it")
 }
 
 // workerIndex is the index of the scheduler that runs this process.
@@ -209,6 +219,7 @@ func (t *tool) work(c *cli.Context, p *mcompress.Plan, index int, patience time.
 
 func finalizeCommand(t *tool) *cli.Command {
 	var patience time.Duration
+	programs := false
 	return &cli.Command{
 		Name:      "finalize",
 		Usage:     "complete the result of a plan, when its workers have ended",
@@ -217,23 +228,25 @@ func finalizeCommand(t *tool) *cli.Command {
 lost is computed anew. The parts of the workers are removed in the end; the plan stays.`,
 		Flags: group("flags", func(fs *flag.FlagSet) {
 			fs.DurationVar(&patience, "wait", 0, "`duration` without a new result of a worker after which waiting for them ends, with exit code 1")
+			allowProgramsVar(fs, &programs)
 		}),
 		Action: func(c *cli.Context) error {
 			args, err := arguments(c, 1, 1)
 			if err != nil {
 				return err
 			}
-			return t.finalize(c, args[0], patience)
+			return t.finalize(c, args[0], patience, programs)
 		},
 	}
 }
 
 // finalize completes the result of the plan in a folder.
-func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration) error {
+func (t *tool) finalize(c *cli.Context, folder string, patience time.Duration, programs bool) error {
 	p, err := mcompress.OpenPlan(c.Context, folder)
 	if err != nil {
 		return err
 	}
+	p.AllowPrograms = programs
 	f, err := p.Finalize(c.Context, patience, t.requestLimits(), t.events(c.Command.Name))
 	switch {
 	case err != nil && f.Outcomes == nil && f.Sensitivities == nil:

@@ -70,8 +70,11 @@ func findPolicy() (string, error) {
 	inRepository := ""
 	for at := dir; ; at = filepath.Dir(at) {
 		path := filepath.Join(at, policyName)
-		_, err := os.Stat(path)
+		st, err := os.Stat(path)
 		switch {
+		// A pipe would be waited for. One that the user names is read.
+		case err == nil && !st.Mode().IsRegular():
+			return "", usagef("%s is not a regular file; name another one with --policy", path)
 		case err == nil && at == dir:
 			return policyName, nil
 		// Only in a repository, which .git ends: a file of a home folder or of /tmp is about other models.

@@ -97,7 +97,7 @@ func (rs *Reports) entry(ctx context.Context, from documents, name, model string
 		r, err = report.Open(text)
 	}
 	if err != nil {
-		return report.Entry{Model: model, Status: report.Invalid, Error: err.Error(), Report: name}, nil
+		return report.Entry{Model: model, Status: report.Invalid, Error: Shown(err.Error()), Report: name}, nil
 	}
 	status := report.Written
 	switch {

@@ -119,7 +119,7 @@ func (s *Stream) Model(o Outcome, exitCode int) error {
 	s.last = time.Time{}
 	f := modelFacts{Event: modelEvent, Model: o.Model, ExitCode: exitCode, Result: o.Status()}
 	if o.Err != nil {
-		f.Error = o.Err.Error()
+		f.Error = Shown(o.Err.Error())
 	} else {
 		r := o.Result.Report
 		f.Output, f.Bytes, f.Reports = o.Result.Output, &r.Totals.FileBytes, o.Result.Reports

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/mcompress/mcompress/internal/fleet"
+	"github.com/mcompress/mcompress/internal/redact"
 	"github.com/mcompress/mcompress/internal/remote"
 )
 
@@ -12,6 +13,12 @@ func Shown(path string) string { return remote.Shown(path) }
 
 // IsURL reports whether a path is a URL of object storage or a web server.
 func IsURL(path string) bool { return remote.Is(path) }
+
+// IsAddress reports whether a path begins as a URL or reference of any scheme does.
+func IsAddress(path string) bool { return remote.IsAddress(path) }
+
+// HasPassword reports whether a text has a URL or reference with a user or password.
+func HasPassword(text string) bool { return redact.HasPassword(text) }
 
 // CheckOutput is an error for a URL to which no result can be written.
 func CheckOutput(url string) error { return remote.CheckOutput(url) }

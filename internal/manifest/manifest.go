@@ -35,6 +35,8 @@ type Run struct {
 	Workers int
 	Flags   []string // global flags of the processes
 
+	Arguments []string // flags of the commands work and finalize
+
 	Image     string // of the container
 	Claim     string // the PersistentVolumeClaim with the folder and the model, optional
 	MountPath string // of its volume
@@ -69,7 +71,7 @@ func Name(folder, identity string) string {
 func Write(w io.Writer, scheduler string, r Run) error {
 	functions := template.FuncMap{
 		"yaml":    quote,
-		"args":    func(arg ...string) (string, error) { return arguments(slices.Concat(r.Flags, arg)) },
+		"args":    func(arg ...string) (string, error) { return arguments(slices.Concat(r.Flags, arg, r.Arguments)) },
 		"sh":      shell,
 		"mebi":    func(n int64) int64 { return (n + 1<<20 - 1) >> 20 },
 		"last":    func() int { return r.Workers - 1 },

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/mcompress/mcompress/internal/redact"
 )
 
 // A PathError is a URL that is not valid or not supported.
@@ -44,6 +46,13 @@ func Is(path string) bool {
 	_, known := schemes()[scheme]
 	return found && known
 }
+
+// address begins a URL of any scheme.
+var address = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://`)
+
+// IsAddress reports whether path begins as a URL or reference of any scheme does: as the path of an output it would make
+// folders with its parts as their names.
+func IsAddress(path string) bool { return address.MatchString(path) }
 
 // A location is a parsed URL.
 type location struct {
@@ -104,17 +113,8 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// query matches the query and fragment of a URL in a text.
-var query = regexp.MustCompile(`(https?://[^\s?#"']*)[?#][^\s"']*`)
-
-// Shown is a text without the queries of its URLs, which have signatures: for messages and reports. A path is returned
-// as it is.
-func Shown(text string) string {
-	if !strings.Contains(text, "://") {
-		return text
-	}
-	return query.ReplaceAllString(text, "$1")
-}
+// Shown is a text as it is printed or stored: without the passwords and signatures of its URLs.
+func Shown(text string) string { return redact.Text(text) }
 
 // Dir is filepath.Dir for paths and URLs. That of a URL has a slash at its end.
 func Dir(path string) string {

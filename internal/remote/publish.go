@@ -57,7 +57,7 @@ const (
 // CheckOutput is an error unless url is that of an object, or of a folder in a bucket, that can be written.
 func CheckOutput(url string) error {
 	if loc, err := parse(strings.TrimSuffix(url, "/") + "/x"); err != nil || loc.url != nil {
-		return &PathError{url, errors.New("results are written to files, or to s3://BUCKET/KEY")}
+		return &PathError{url, errors.New("results are written to files, or to s3://BUCKET/KEY, and pushed to registries")}
 	}
 	return nil
 }

@@ -374,3 +374,60 @@ func TestConfigOfAReport(t *testing.T) {
 		t.Error("an artifact without a model is packed")
 	}
 }
+
+// A registry decides on the number of requests of a list by the files that are attached to a model: not without bound.
+func TestAttachedFilesAreBounded(t *testing.T) {
+	s := withReferrers(t)
+	if _, err := registry.Push(t.Context(), s.ref(t, "models/m:1"), registrytest.Complete(t), registrytest.Quick); err != nil {
+		t.Fatal(err)
+	}
+	answer := func(entries int, distinct, endless bool) {
+		s.set(func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.Contains(r.URL.Path, "/referrers/") {
+				return false
+			}
+			list := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}
+			for i := range entries {
+				n := 0
+				if distinct {
+					n = i
+				}
+				list.Manifests = append(list.Manifests, ocispec.Descriptor{
+					MediaType: ocispec.MediaTypeImageManifest, ArtifactType: referrerTypes[registry.ReportJSON],
+					Digest: digest.FromString(fmt.Sprint(n)), Size: 1,
+				})
+			}
+			if endless {
+				w.Header().Set("Link", "<"+r.URL.Path+`?page=x>; rel="next"`)
+			}
+			b, err := jsonBlob(list.MediaType, list)
+			if err != nil {
+				t.Error(err)
+			}
+			w.Header().Set("Content-Type", list.MediaType)
+			_, _ = w.Write(b.content)
+			return true
+		}, nil)
+	}
+	for name, c := range map[string]struct {
+		entries           int
+		distinct, endless bool
+		requests          int // at most
+	}{
+		"one many times": {2000, false, false, 10},
+		"many":           {2000, true, false, maxReferrers + 10},
+		"endless pages":  {0, false, true, maxReferrers + 10},
+	} {
+		answer(c.entries, c.distinct, c.endless)
+		s.mu.Lock()
+		before := len(s.requests)
+		s.mu.Unlock()
+		_, err := registry.List(t.Context(), s.ref(t, "models/m:1"), registrytest.Quick)
+		s.mu.Lock()
+		requests := len(s.requests) - before
+		s.mu.Unlock()
+		if err == nil || requests > c.requests {
+			t.Errorf("%s: %d requests, %v", name, requests, err)
+		}
+	}
+}

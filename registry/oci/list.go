@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 
@@ -109,12 +110,21 @@ func docRole(name string) registry.Role {
 // too; those without a name are theirs. Of reports it is the one that the manifest names, if it names one.
 func (r *repository) attached(ctx context.Context, model ocispec.Descriptor, report string) ([]registry.File, error) {
 	var files []registry.File
+	// Each page and each manifest is a request, and the registry decides on the number of both.
+	read, pages := map[digest.Digest]bool{}, 0
 	err := r.Referrers(ctx, model, "", func(list []ocispec.Descriptor) error {
+		if pages++; pages > maxReferrers {
+			return r.tooMany("pages of referrers")
+		}
 		for _, d := range list {
 			role, known := referrerRole(d.ArtifactType)
-			if !known || d.MediaType != ocispec.MediaTypeImageManifest {
+			if !known || d.MediaType != ocispec.MediaTypeImageManifest || read[d.Digest] {
 				continue
 			}
+			if len(read) == maxReferrers {
+				return r.tooMany("reports and signatures")
+			}
+			read[d.Digest] = true
 			f, ok, err := r.attachedFile(ctx, d)
 			if err != nil {
 				return err
@@ -132,6 +142,17 @@ func (r *repository) attached(ctx context.Context, model ocispec.Descriptor, rep
 	})
 	files = slices.CompactFunc(files, func(a, b registry.File) bool { return a == b })
 	return unique(files), err
+}
+
+// maxReferrers is the number of files that are attached to a model, and of pages that list them, at most: a push attaches
+// four.
+const maxReferrers = 100
+
+func (r *repository) tooMany(what string) error {
+	return &registry.ContentError{
+		What: r.ref.String(),
+		Err:  fmt.Errorf("more than %d %s are attached to the model; delete those of earlier pushes", maxReferrers, what),
+	}
 }
 
 // referrerRole is the role of the file of a referrer by its artifact type.

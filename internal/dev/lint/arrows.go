@@ -24,11 +24,12 @@ func Arrows() map[string][]string {
 		// pass holds what methods share, and that includes reading weights with kernels.
 		"pass":               {"ir", "internal/kernel", "internal/memory"},
 		"internal/pack":      {"internal/kernel", "internal/untrusted", "ir"},
-		"internal/remote":    {"internal/atomicfile", "internal/retry", "onnx"},
+		"internal/remote":    {"internal/atomicfile", "internal/redact", "internal/retry", "onnx"},
 		"internal/retry":     {},
 		"s3":                 {"internal/remote"},
 		"onnx":               {"ir", "internal/atomicfile", "internal/filestate", "internal/pack"},
 		"internal/untrusted": {},
+		"internal/redact":    {},
 		"internal/filestate": {},
 		"internal/webp":      {},
 		"internal/engine":    {"ir", "internal/kernel", "internal/memory", "internal/webp"},
@@ -41,7 +42,7 @@ func Arrows() map[string][]string {
 		// report measures weights with the kernel that defines the order of its sums.
 		"report": {"ir", "internal/kernel", "pass", "internal/memory"},
 		"registry": {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest",
-			"internal/retry", "internal/untrusted"},
+			"internal/redact", "internal/retry", "internal/untrusted"},
 		"internal/child": {},
 		// the program is a user of the library: what it does besides are flags, text and terminals
 		"cmd": {"distill", "ir", "pass", "prune", "quantize", "registry", "report", "s3", "sparse",
