@@ -102,7 +102,7 @@ var withoutFlag = map[string]string{
 
 // TestFieldsHaveFlags requires a flag of each field of a request, or a reason, and that each field of the table exists.
 func TestFieldsHaveFlags(t *testing.T) {
-	fields := map[string]bool{"Sensitivity": true, "FineTune.Save": true, "Index": true, "Key": true, "Signature": true}
+	fields := map[string]bool{"Sensitivity": true, "FineTune.Save": true, "Index": true, "Key": true, "Signature": true, "AllowPrograms": true}
 	for _, options := range []reflect.Type{
 		reflect.TypeFor[mcompress.Request](), reflect.TypeFor[mcompress.Benchmark](),
 		reflect.TypeFor[mcompress.SplitOptions](), reflect.TypeFor[mcompress.SplitRun](),
