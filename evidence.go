@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/evidence"
 	"github.com/mcompress/mcompress/internal/sign"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
@@ -272,8 +273,11 @@ func (s *verifier) ofModel(ctx context.Context, files evidence.Folder, r *eviden
 	if r.Model == "" {
 		return nil
 	}
-	path := filepath.Join(string(files), filepath.FromSlash(r.Model))
-	if _, err := os.Stat(path); err != nil {
+	path, err := untrusted.Path(string(files), r.Model)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	if err != nil {
 		return nil // a mismatch of the report already
 	}
 	return s.ofPath(ctx, path, r)

@@ -12,6 +12,7 @@ import (
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/pack"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
@@ -165,7 +166,10 @@ func Unpack(ctx context.Context, packed string, in io.Reader, out string, o Unpa
 		index, err := pack.Read(ctx, in, packed, func(f pack.FileInfo) (pack.Output, error) {
 			to := out
 			if len(u.Files) > 0 {
-				to = filepath.Join(filepath.Dir(out), filepath.FromSlash(f.Name))
+				var err error
+				if to, err = untrusted.Path(filepath.Dir(out), f.Name); err != nil {
+					return nil, err
+				}
 			}
 			if err := set.MakeDir(filepath.Dir(to)); err != nil {
 				return nil, err

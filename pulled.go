@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/registry"
 )
 
@@ -63,8 +64,8 @@ func (x *run) pull(ctx context.Context, m listed, s *registry.Stored) (_ *pulled
 	if _, err := s.Pull(ctx, p.folder, o); err != nil {
 		return nil, err
 	}
-	p.model = filepath.Join(p.folder, filepath.FromSlash(file.Name))
-	return p, nil
+	p.model, err = untrusted.Path(p.folder, file.Name)
+	return p, err
 }
 
 // leave removes the folder, unless repeating a run that ended with this error may help.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 
 	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
@@ -118,11 +118,7 @@ func (d Folder) open(ctx context.Context, name string) (*onnx.File, error) {
 
 // path is the path of a name, which a report may have from anywhere.
 func (d Folder) path(name string) (string, error) {
-	local, err := filepath.Localize(name)
-	if err != nil {
-		return "", fmt.Errorf("%q: not a name in the folder", name)
-	}
-	return filepath.Join(string(d), local), nil
+	return untrusted.Path(string(d), name)
 }
 
 // A pointer replaces a file in Git LFS: see the specification of git-lfs, docs/spec.md.

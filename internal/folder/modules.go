@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -31,8 +33,8 @@ func (f *Folder) modules() ([]string, error) {
 	}
 	var names []string
 	for _, m := range modules {
-		dir := filepath.Clean(filepath.FromSlash(m.Path))
-		if m.Path == "" || dir == "." || !filepath.IsLocal(dir) || slices.Contains(names, dir) {
+		dir, err := untrusted.Path("", path.Clean(m.Path))
+		if err != nil || dir == "." || slices.Contains(names, dir) {
 			continue // the folder itself, or one outside of it
 		}
 		found, err := f.filesBelow(dir)

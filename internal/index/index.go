@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/remote"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -53,8 +54,8 @@ func Write(ctx context.Context, folder string, formats []string, sync bool, x *r
 // ReportPaths are the paths on disk of the reports of an index of a folder.
 func ReportPaths(folder string, x *report.Index) (paths []string) {
 	for _, e := range x.Entries {
-		if e.Report != "" && !remote.Is(folder) && !remote.Is(e.Report) {
-			paths = append(paths, filepath.Join(folder, filepath.FromSlash(e.Report)))
+		if path, err := untrusted.Path(folder, e.Report); err == nil && !remote.Is(folder) && !remote.Is(e.Report) {
+			paths = append(paths, path)
 		}
 	}
 	return paths

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
 	"github.com/mcompress/mcompress/internal/remote"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -26,17 +28,21 @@ func notReproducible(format string, args ...any) error {
 func FindInput(ctx context.Context, in report.RecipeInput, folders []string) (string, error) {
 	var errs []error
 	for _, dir := range folders {
-		// Given folders are laid out as at the time of the report, or hold the files alone.
-		for _, name := range []string{in.Name, filepath.Base(filepath.FromSlash(in.Name))} {
-			path := filepath.Join(dir, filepath.FromSlash(name))
-			sum, err := inputDigest(ctx, path)
+		// Given folders are laid out as at the time of the report, or hold the files alone. The name is that of a report,
+		// which may lead out of them.
+		for _, name := range []string{in.Name, path.Base(in.Name)} {
+			at, err := untrusted.Path(dir, name)
+			if err != nil {
+				continue
+			}
+			sum, err := inputDigest(ctx, at)
 			switch {
 			case err != nil:
 				errs = append(errs, err)
 			case in.SHA256 == "" || sum == in.SHA256:
-				return path, nil
+				return at, nil
 			default:
-				errs = append(errs, notReproducible("%s: the SHA-256 is %s, the report has %s", path, sum, in.SHA256))
+				errs = append(errs, notReproducible("%s: the SHA-256 is %s, the report has %s", at, sum, in.SHA256))
 			}
 		}
 	}

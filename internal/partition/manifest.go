@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/report/partition"
 )
 
@@ -127,7 +128,8 @@ func (c *checker) segment(s partition.Segment) error {
 // isFileName reports whether name is that of a file in the folder of the manifest.
 func isFileName(name string) bool {
 	// Manifests are downloaded with models: a name must not lead out of their folder, on any system.
-	return name != "" && name == filepath.Base(name) && filepath.IsLocal(name)
+	_, err := untrusted.Path("", name)
+	return err == nil && name != "." && name == filepath.Base(name)
 }
 
 func (c *checker) input(rank int, in partition.Operand) error {

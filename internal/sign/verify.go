@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mcompress/mcompress/internal/digest"
+	"github.com/mcompress/mcompress/internal/untrusted"
 )
 
 // A Mismatch is a difference between a signature and the files.
@@ -138,7 +139,7 @@ func (s *Signed) byName(present []string) []File {
 // problem compares a file with its signed digest; empty if it is unchanged.
 func (f File) problem(ctx context.Context, of func(ctx context.Context, name string) (string, error)) (string, error) {
 	// Before the file is opened: a signed name may lead out of the folder.
-	if !utf8.ValidString(f.Name) || !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+	if _, err := untrusted.Path("", f.Name); !utf8.ValidString(f.Name) || err != nil {
 		return "not a name of a file in the folder", nil
 	}
 	sum, err := of(ctx, f.Name)

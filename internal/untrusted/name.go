@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
 	"unicode"
 )
@@ -22,6 +23,17 @@ func (e *NameError) Error() string { return fmt.Sprintf("file name %q: %v", e.Na
 
 // Unwrap returns the cause.
 func (e *NameError) Unwrap() error { return e.Err }
+
+// Path is the path of a file below the folder dir by its name from elsewhere, with slashes, for reading: a *NameError
+// unless the name stays in the folder on this operating system; "." is the folder itself. Links are not looked at. Names of files that are made are
+// checked by CheckNames before.
+func Path(dir, name string) (string, error) {
+	local, err := filepath.Localize(name)
+	if err != nil {
+		return "", &NameError{name, errors.New("not a path inside the folder")}
+	}
+	return filepath.Join(dir, local), nil
+}
 
 // CheckNames returns a *NameError unless names are portable paths of files below one folder, with slashes, none of whose
 // elements is hidden, such as .git/hooks/post-checkout. No two of them are the same file on a file system that ignores

@@ -2,6 +2,7 @@ package untrusted
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,22 @@ func TestHostileNames(t *testing.T) {
 	} {
 		if err := CheckNames(names); err != nil {
 			t.Errorf("%q: got %v", names, err)
+		}
+	}
+}
+
+// Paths for reading stay in the folder, whatever the name is.
+func TestPath(t *testing.T) {
+	for name, want := range map[string]string{"a": "dir/a", "a/b.npz": "dir/a/b.npz", ".cache/x": "dir/.cache/x", "a/../b": "", ".": "dir"} {
+		got, err := Path("dir", name)
+		if filepath.ToSlash(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"", "..", "../x", "a/../../x", "/etc/passwd", "a\x00b", "a//b", "./a"} {
+		var wrong *NameError
+		if got, err := Path("dir", name); !errors.As(err, &wrong) {
+			t.Errorf("%q: got %q, %v", name, got, err)
 		}
 	}
 }
