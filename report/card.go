@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -53,14 +52,13 @@ func (c Card) Write(w io.Writer, reports ...*Report) error {
 		return err
 	}
 	m := &markdown{}
-	fmt.Fprintf(m, "---\n%s---\n\n", meta)
+	fmt.Fprintf(&m.text, "---\n%s---\n\n", meta)
 	m.line("# %s", prose(c.title(reports)))
 	c.introduction(m, reports[0])
 	c.results(m, reports)
 	c.usage(m, reports)
 	c.making(m, reports)
-	_, err = io.Copy(w, bytes.NewReader(m.Bytes()))
-	return err
+	return m.writeTo(w)
 }
 
 func (c Card) title(reports []*Report) string {
@@ -187,14 +185,14 @@ func (c Card) evaluations(reports []*Report) []cardResult {
 func (c Card) introduction(m *markdown, r *Report) {
 	source := "the model " + code(main(r.before()))
 	if c.BaseModel != "" {
-		source = fmt.Sprintf("[%s](https://huggingface.co/%s)", prose(c.BaseModel), c.BaseModel)
+		source = "[" + prose(c.BaseModel) + "](https://huggingface.co/" + inline(c.BaseModel) + ")" // which Check has checked
 	}
 	m.line("Compressed from %s, in the format ONNX, with mcompress %s.", source, prose(r.Tool.Version))
 }
 
 // results writes a table of sizes and errors, the source first.
 func (c Card) results(m *markdown, reports []*Report) {
-	head := []string{
+	head := []inline{
 		"file",
 		"methods",
 		"size:",
@@ -211,7 +209,7 @@ func (c Card) results(m *markdown, reports []*Report) {
 	if c.DTypes != nil {
 		head = slices.Insert(head, 1, "dtype")
 	}
-	rows := [][]string{c.sourceRow(reports[0])}
+	rows := [][]inline{c.sourceRow(reports[0])}
 	for i, r := range reports {
 		rows = append(rows, c.row(i, r))
 	}
@@ -219,7 +217,7 @@ func (c Card) results(m *markdown, reports []*Report) {
 	m.table(withoutEmpty(head, rows))
 	m.line(
 		"Errors are of outputs, compared with those of the %s, on %s.",
-		reports[0].reference(),
+		prose(reports[0].reference()),
 		prose(reports[0].Verdict.Evidence),
 	)
 	if v := view(reports[0].Verification); v != nil && v.Caveat != "" {
@@ -227,11 +225,11 @@ func (c Card) results(m *markdown, reports []*Report) {
 	}
 }
 
-func (c Card) sourceRow(r *Report) []string {
-	row := []string{
-		r.reference() + ": " + code(main(r.before())),
+func (c Card) sourceRow(r *Report) []inline {
+	row := []inline{
+		prose(r.reference()) + ": " + code(main(r.before())),
 		"",
-		size(r.Totals.FileBytes.Before),
+		prose(size(r.Totals.FileBytes.Before)),
 		"",
 		"",
 		"",
@@ -244,10 +242,10 @@ func (c Card) sourceRow(r *Report) []string {
 	}
 	if v := r.Verification; v != nil {
 		if a := v.Accuracy; a != nil && a.Before != nil {
-			row[9] = agreement(a.Before)
+			row[9] = prose(agreement(a.Before))
 		}
 		if q := v.Metric; q != nil && q.Before != nil {
-			row[10] = fmt.Sprintf("%.5g", *q.Before)
+			row[10] = prose(fmt.Sprintf("%.5g", *q.Before))
 		}
 	}
 	if c.DTypes != nil {
@@ -256,14 +254,14 @@ func (c Card) sourceRow(r *Report) []string {
 	return row
 }
 
-func (c Card) row(i int, r *Report) []string {
+func (c Card) row(i int, r *Report) []inline {
 	t := r.Totals.FileBytes
-	row := []string{
+	row := []inline{
 		code(main(r.Result)),
 		prose(strings.Join(methodsOf(r), ", ")),
-		size(t.After),
-		times(ratio(t)),
-		percent(r.Coverage.Fraction),
+		prose(size(t.After)),
+		prose(times(ratio(t))),
+		prose(percent(r.Coverage.Fraction)),
 		"",
 		"",
 		"",
@@ -275,15 +273,15 @@ func (c Card) row(i int, r *Report) []string {
 	if v := r.Verification; v != nil {
 		if o := v.Worst(); o != nil {
 			if e := o.Errors; e != nil {
-				row[5], row[6], row[7] = e.Text(), closeness(e), largestError(e)
+				row[5], row[6], row[7] = prose(e.Text()), prose(closeness(e)), prose(largestError(e))
 			}
-			row[8] = agreement(o.Agreement)
+			row[8] = prose(agreement(o.Agreement))
 		}
 		if a := v.Accuracy; a != nil {
-			row[9] = agreement(&a.After)
+			row[9] = prose(agreement(&a.After))
 		}
 		if q := v.Metric; q != nil && q.After != nil {
-			row[10] = fmt.Sprintf("%s %.5g", prose(q.Name), *q.After)
+			row[10] = prose(fmt.Sprintf("%s %.5g", q.Name, *q.After))
 		}
 	}
 	if r.Verdict.Gates > 0 {
@@ -296,10 +294,10 @@ func (c Card) row(i int, r *Report) []string {
 }
 
 // withoutEmpty leaves out columns without a cell.
-func withoutEmpty(head []string, rows [][]string) ([]string, [][]string) {
-	full := func(i int) bool { return slices.ContainsFunc(rows, func(r []string) bool { return r[i] != "" }) }
-	keep := func(cells []string) []string {
-		var kept []string
+func withoutEmpty(head []inline, rows [][]inline) ([]inline, [][]inline) {
+	full := func(i int) bool { return slices.ContainsFunc(rows, func(r []inline) bool { return r[i] != "" }) }
+	keep := func(cells []inline) []inline {
+		var kept []inline
 		for i, cell := range cells {
 			if full(i) {
 				kept = append(kept, cell)
@@ -307,7 +305,7 @@ func withoutEmpty(head []string, rows [][]string) ([]string, [][]string) {
 		}
 		return kept
 	}
-	var out [][]string
+	var out [][]inline
 	for _, r := range rows {
 		out = append(out, keep(r))
 	}
@@ -320,7 +318,7 @@ func (c Card) usage(m *markdown, reports []*Report) {
 	name := c.file(main(reports[0].Result))
 	if c.DTypes != nil && c.PipelineTag != "" {
 		m.line("In JavaScript, with transformers.js and the name of this repository:")
-		m.code(
+		m.block(
 			"js",
 			fmt.Sprintf(
 				"import { pipeline } from \"@huggingface/transformers\";\n\nconst run = await pipeline(%q, \"OWNER/NAME\", { "+
@@ -331,7 +329,7 @@ func (c Card) usage(m *markdown, reports []*Report) {
 		)
 	}
 	m.line("In Python, with ONNX Runtime, on a dictionary of arrays by the names of inputs:")
-	m.code(
+	m.block(
 		"python",
 		fmt.Sprintf(
 			"import onnxruntime\n\nsession = onnxruntime.InferenceSession(%s)\nprint([(i.name, i.type, i.shape) for i in "+
@@ -347,29 +345,26 @@ func (c Card) usage(m *markdown, reports []*Report) {
 // making lists recipes and digests.
 func (c Card) making(m *markdown, reports []*Report) {
 	m.line("## How it was made")
-	files := [][]string{}
+	files := [][]inline{}
 	for _, f := range reports[0].Source.Files {
-		files = append(files, []string{"source", code(f.Name), count(f.Bytes) + " bytes", digest(f.SHA256)})
+		files = append(files, []inline{"source", code(f.Name), prose(count(f.Bytes) + " bytes"), digest(f.SHA256)})
 	}
 	for _, r := range reports {
 		for _, f := range r.Result.Files {
-			files = append(files, []string{"result", code(c.file(f.Name)), count(f.Bytes) + " bytes", digest(f.SHA256)})
+			files = append(files, []inline{"result", code(c.file(f.Name)), prose(count(f.Bytes) + " bytes"), digest(f.SHA256)})
 		}
 	}
-	m.table([]string{"", "file", "size:", "SHA-256"}, files)
+	m.table([]inline{"", "file", "size:", "SHA-256"}, files)
 	for _, r := range reports {
 		if r.Recipe != nil {
 			m.line(
 				"Recipe of %s: `mcompress apply RECIPE.yaml MODEL` on the source writes the same bytes.",
 				code(main(r.Result)),
 			)
-			m.WriteString(fenced("yaml", r.Recipe.Text) + "\n")
+			m.block("yaml", r.Recipe.Text)
 		}
 	}
 }
-
-// code writes a block of code.
-func (m *markdown) code(language, text string) { m.WriteString(fenced(language, text) + "\n") }
 
 // file is the path of a file of a result in the repository.
 func (c Card) file(name string) string {

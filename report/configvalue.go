@@ -27,6 +27,6 @@ func ofPart(p pass.Submodel) string {
 // config writes the numbers of the model's configuration that changed.
 func (m *markdown) config(vs []pass.ConfigValue) {
 	for _, v := range vs {
-		m.line("%s.", ConfigText(v))
+		m.line("%s.", prose(ConfigText(v)))
 	}
 }

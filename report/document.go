@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -57,5 +58,23 @@ func execute(w io.Writer, text string, data any) error {
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, data)
+	return t.Execute(visibleWriter{w}, data)
+}
+
+// A visibleWriter writes the text of a page with invisible characters escaped: html/template escapes markup alone.
+// Templates and html/template write whole characters at a time.
+type visibleWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w visibleWriter) Write(b []byte) (int, error) {
+	for lines := b; ; {
+		line, rest, more := bytes.Cut(lines, []byte("\n"))
+		if _, err := io.WriteString(w.Writer, visible(string(line))); err != nil || !more {
+			return len(b), err
+		}
+		if _, err := io.WriteString(w.Writer, "\n"); err != nil {
+			return len(b), err
+		}
+		lines = rest
+	}
 }

@@ -26,11 +26,15 @@ func visible(name string) string {
 	return b.String()
 }
 
+// An inline is Markdown within a line. Text of a report becomes one by prose or code alone, which escape it; the methods
+// of markdown accept nothing else, so that none of them can write such text as it is.
+type inline string
+
 // markup is the characters with a meaning in Markdown or in HTML within it.
 const markup = "\\`*_{}[]<>#!|&~$"
 
 // prose is text in which nothing is markup. An underscore within a word is none.
-func prose(s string) string {
+func prose(s string) inline {
 	runes := []rune(visible(s))
 	var b strings.Builder
 	for i, r := range runes {
@@ -40,20 +44,20 @@ func prose(s string) string {
 		}
 		b.WriteRune(r)
 	}
-	return b.String()
+	return inline(b.String())
 }
 
 func word(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
 
 // code is a name as a code span, also within a table. Code spans have no escapes, so
 // that a name with markup becomes an element with character references.
-func code(name string) string {
+func code(name string) inline {
 	name = visible(name)
 	if name == "" {
 		return "(no name)"
 	}
 	if !strings.ContainsAny(name, "`|\\<>&") && strings.TrimSpace(name) == name {
-		return "`" + name + "`"
+		return inline("`" + name + "`")
 	}
 	var b strings.Builder
 	for _, r := range name {
@@ -63,11 +67,11 @@ func code(name string) string {
 		}
 		b.WriteRune(r)
 	}
-	return "<code>" + b.String() + "</code>"
+	return inline("<code>" + b.String() + "</code>")
 }
 
 // inScope is a tensor's name after its subgraph or function.
-func inScope(scope, name string) string {
+func inScope(scope, name string) inline {
 	if scope == "" {
 		return code(name)
 	}
@@ -76,9 +80,14 @@ func inScope(scope, name string) string {
 
 // fenced is a block of code, its fence longer than any run of backticks in it.
 func fenced(language, text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = visible(line)
+	}
+	text = strings.Join(lines, "\n")
 	fence := "```"
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	return fence + language + "\n" + strings.TrimRight(text, "\n") + "\n" + fence + "\n"
+	return fence + language + "\n" + text + "\n" + fence + "\n"
 }

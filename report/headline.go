@@ -75,7 +75,7 @@ type column[R any] struct {
 // A cell is text, a note below it and a class on pages; Exact is what it is sorted by, Link where the text leads to.
 type cell struct{ Text, Small, Exact, Class, Link string }
 
-func (c cell) markdown() string {
+func (c cell) markdown() inline {
 	if c.Small == "" {
 		return prose(c.Text)
 	}

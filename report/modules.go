@@ -91,21 +91,13 @@ func (m *markdown) modules(ms []Module) {
 	if len(ms) == 0 {
 		return
 	}
-	var cells [][]string
+	var table [][]inline
 	for _, x := range ms[:rows(len(ms))] {
-		cells = append(
-			cells,
-			[]string{
-				code(x.Name()),
-				count(int64(x.Weights)),
-				size(x.Bytes.Before),
-				size(x.Bytes.After),
-				times(x.Ratio),
-				sqnr(x.Error),
-			},
-		)
+		table = append(table, append([]inline{code(x.Name())}, cells(
+			count(int64(x.Weights)), size(x.Bytes.Before), size(x.Bytes.After), times(x.Ratio), sqnr(x.Error),
+		)...))
 	}
-	m.line("### Modules (%d)", len(ms))
-	m.folded([]string{"module", "weights:", "before:", "after:", "ratio:", "lowest SQNR:"}, cells, shown)
+	m.line("### Modules (%s)", numberOf(len(ms)))
+	m.folded([]inline{"module", "weights:", "before:", "after:", "ratio:", "lowest SQNR:"}, table, shown)
 	m.omitted(len(ms))
 }

@@ -33,6 +33,6 @@ func RemovedText(l pass.RemovedLayers) string {
 // removed writes the removed layers.
 func (m *markdown) removed(ls []pass.RemovedLayers) {
 	for _, l := range ls {
-		m.line("%s.", RemovedText(l))
+		m.line("%s.", prose(RemovedText(l)))
 	}
 }

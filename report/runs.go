@@ -133,14 +133,14 @@ func (rs *Runs) JSON(w io.Writer) error {
 // Markdown writes rs as a table in GitHub's dialect.
 func (rs *Runs) Markdown(w io.Writer) error {
 	m := &markdown{}
-	m.line("## %s", "Comparison of "+plural(int64(len(rs.Runs)), "run"))
+	m.line("## %s", prose("Comparison of "+plural(int64(len(rs.Runs)), "run")))
 	for _, n := range rs.Notes {
 		m.line("> **Note:** %s", prose(n))
 	}
-	var head []string
-	cells := make([][]string, len(rs.Runs))
+	var head []inline
+	cells := make([][]inline, len(rs.Runs))
 	for _, c := range withContent(runColumns(), rs.Runs) {
-		name := c.Name
+		name := prose(c.Name)
 		if c.Class == "n" {
 			name += ":"
 		}
@@ -151,10 +151,9 @@ func (rs *Runs) Markdown(w io.Writer) error {
 	}
 	m.folded(head, cells, len(cells))
 	if rs.Quality != "" {
-		m.line("Pareto front: no other run is both smaller and better in %s.", rs.Quality)
+		m.line("Pareto front: no other run is both smaller and better in %s.", prose(rs.Quality))
 	}
-	_, err := m.WriteTo(w)
-	return err
+	return m.writeTo(w)
 }
 
 // HTML writes rs as a self-contained page.

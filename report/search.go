@@ -36,7 +36,7 @@ func searchText(s *pass.Search) string {
 	if n := len(s.Failures()); n > 0 {
 		text += fmt.Sprintf("; %s measurements failed and were left out", count(int64(n)))
 	}
-	if len(s.Trials) == 0 {
+	if s.Chosen < 0 || s.Chosen >= len(s.Trials) { // no trial, or a report that somebody edited
 		return text + "."
 	}
 	t := s.Trials[s.Chosen]
@@ -192,6 +192,14 @@ func SensitivityText(measure string, v pass.Variant) string {
 	return fmt.Sprintf("%.2g nats", v.Sensitivity)
 }
 
+// firstOf is the first of names; "" without any, as in a report that somebody edited.
+func firstOf(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}
+
 // search writes the sensitivities of weights and the chosen methods.
 func (m *markdown) search(s *pass.Search) {
 	if s == nil {
@@ -199,24 +207,24 @@ func (m *markdown) search(s *pass.Search) {
 	}
 	m.line("### Methods chosen by measurement (--auto)")
 	m.line("%s", prose(searchText(s)))
-	var rows [][]string
+	var rows [][]inline
 	for _, l := range s.Layers[:min(shown, len(s.Layers))] {
 		for _, v := range l.Variants {
-			chosen := ""
+			chosen := inline("")
 			if v.Method == l.Method {
 				chosen = "chosen"
 			}
 			rows = append(
 				rows,
-				[]string{
-					prose(pass.Named(l.Tensors[0], l.Module)),
+				[]inline{
+					prose(pass.Named(firstOf(l.Tensors), l.Module)),
 					prose(v.Method),
-					count(v.Bytes),
-					SensitivityText(s.Measure, v),
+					prose(count(v.Bytes)),
+					prose(SensitivityText(s.Measure, v)),
 					chosen,
 				},
 			)
 		}
 	}
-	m.table([]string{"weight", "method", "bytes:", MeasureName(s.Measure) + ":", ""}, rows)
+	m.table([]inline{"weight", "method", "bytes:", prose(MeasureName(s.Measure)) + ":", ""}, rows)
 }

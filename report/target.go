@@ -41,10 +41,10 @@ func (m *markdown) target(t *pass.Target) {
 	}
 	m.line("### %s", prose(targetHead(t)))
 	for _, c := range t.Choices {
-		fmt.Fprintf(m, "- %s\n", prose(targetChoice(c)))
+		m.item("%s", prose(targetChoice(c)))
 	}
 	if len(t.Choices) == 0 {
-		m.WriteString("No option of these methods depends on the target.\n")
+		m.write("No option of these methods depends on the target.", nil, "\n")
 	}
-	m.WriteByte('\n')
+	m.close()
 }

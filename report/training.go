@@ -253,16 +253,20 @@ func (m *markdown) training(ts []pass.Training) {
 	for _, t := range ts {
 		m.line("### Training: %s", prose(t.Method))
 		m.line("%s", prose(trainingText(t)))
-		var rows [][]string
+		var rows [][]inline
 		for _, c := range t.Chosen {
-			rows = append(rows, []string{"--" + c.Option, c.Value, prose(c.Why)})
+			rows = append(rows, cells("--"+c.Option, c.Value, c.Why))
 		}
 		if len(rows) > 0 {
-			m.table([]string{"option", "chosen:", "reason"}, rows)
+			m.table([]inline{"option", "chosen:", "reason"}, rows)
 		}
-		if rows := pruningRows(t); len(rows) > 0 {
+		rows = nil
+		for _, r := range pruningRows(t) {
+			rows = append(rows, cells(r...))
+		}
+		if len(rows) > 0 {
 			m.table(
-				[]string{
+				[]inline{
 					"pruned after step",
 					"amount:",
 					"learning rate:",
@@ -277,10 +281,10 @@ func (m *markdown) training(ts []pass.Training) {
 		rows = nil
 		for _, s := range t.Memory {
 			if s.Bytes > 0 {
-				rows = append(rows, []string{prose(s.Name), size(s.Bytes)})
+				rows = append(rows, cells(s.Name, size(s.Bytes)))
 			}
 		}
-		m.table([]string{"memory", "planned:"}, rows)
+		m.table([]inline{"memory", "planned:"}, rows)
 		for _, w := range slices.Concat(TrainingMemoryTexts(&t.TrainingMemory), t.Why) {
 			m.line("- %s", prose(w))
 		}

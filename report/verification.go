@@ -102,24 +102,24 @@ func (m *markdown) verification(r *verification.Result) {
 	for _, note := range v.Remarks() {
 		m.line("_%s._", prose(note))
 	}
-	var rows [][]string
+	var rows [][]inline
 	for _, o := range v.Outputs {
-		rows = append(rows, []string{code(o.Name), o.SQNR, o.Cosine, o.Max, o.Agreement, o.NonFinite})
+		rows = append(rows, append([]inline{code(o.Name)}, cells(o.SQNR, o.Cosine, o.Max, o.Agreement, o.NonFinite)...))
 	}
-	m.folded([]string{"output", "SQNR:", "cosine:", "max abs error:", "agreement:", "NaN or infinite:"}, rows, shown)
+	m.folded([]inline{"output", "SQNR:", "cosine:", "max abs error:", "agreement:", "NaN or infinite:"}, rows, shown)
 	for _, text := range v.Sizes {
 		m.line("%s.", prose(text))
 	}
 	if a := v.Accuracy; a != nil {
-		m.line("Accuracy: **%s**.", a.Text())
+		m.line("Accuracy: %s.", bold(a.Text()))
 	}
 	if a := v.Metric; a != nil {
-		m.line("Metric %s: **%s**.", prose(a.Name), a.Text())
+		m.line("Metric %s: %s.", prose(a.Name), bold(a.Text()))
 	}
 	if b := v.Breaks; b != nil {
 		m.line(
 			"Largest drop: %s at %s, output of %s %s.",
-			b.Text(),
+			prose(b.Text()),
 			code(pass.Named(b.Value, b.Module)),
 			prose(b.Op),
 			code(b.Node),
@@ -129,21 +129,13 @@ func (m *markdown) verification(r *verification.Result) {
 }
 
 func (m *markdown) layers(v *verificationView) {
-	var rows [][]string
+	var rows [][]inline
 	for _, l := range v.Worst {
-		rows = append(
-			rows,
-			[]string{
-				code(pass.Named(l.Value, l.Module)),
-				prose(l.Op),
-				l.Errors.Text(),
-				closeness(&l.Errors),
-				largestError(&l.Errors),
-			},
-		)
+		rows = append(rows, append([]inline{code(pass.Named(l.Value, l.Module))},
+			cells(l.Op, l.Errors.Text(), closeness(&l.Errors), largestError(&l.Errors))...))
 	}
 	if len(rows) > 0 {
-		m.line("The %d of %s layers with the lowest SQNR:", len(rows), count(int64(len(v.Layers))))
-		m.folded([]string{"value", "operator", "SQNR:", "cosine:", "max abs error:"}, rows, 0)
+		m.line("The %s of %s layers with the lowest SQNR:", numberOf(len(rows)), numberOf(len(v.Layers)))
+		m.folded([]inline{"value", "operator", "SQNR:", "cosine:", "max abs error:"}, rows, 0)
 	}
 }

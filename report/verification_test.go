@@ -127,7 +127,7 @@ func TestVerificationInMarkdown(t *testing.T) {
 		m := &markdown{}
 		m.gates(verified(t, v, Limit{"min-sqnr", 20}).Gates)
 		m.verification(v)
-		golden(t, name, m.Bytes())
+		golden(t, name, m.text.Bytes())
 	}
 }
 
