@@ -52,7 +52,7 @@ func TestBuildMeasuresOneStep(t *testing.T) {
 		t.Errorf("sparsity: got %v, want 0.25", w.Sparsity)
 	}
 	row := r.Ledger[0]
-	if want := (Made{"int8", []int64{2, 2}, 8, 4, 4, 0, 16}); !reflect.DeepEqual(*row.After, want) {
+	if want := (Made{"int8", []int64{2, 2}, 8, 4, 4, 0, 16, []string{"w_q", "c"}}); !reflect.DeepEqual(*row.After, want) {
 		t.Errorf("row: got %+v, want %+v", *row.After, want)
 	}
 	if !reflect.DeepEqual(row.Figures, w.Figures) {

@@ -7,11 +7,14 @@ import (
 	"slices"
 )
 
-// Inconsistencies compares figures of r that follow from others, one line for each that does not: totals of files,
-// coverage of weights, verdict, and values and results of gates. A report that Build made and Read has read has none.
+// Inconsistencies compares figures of r with their ranges and with others that they follow from, one line for each
+// difference: totals of files, coverage of weights, weights and ledger, errors, verdict, and values and results of
+// gates. A report that Build made and Read has read has none.
 func (r *Report) Inconsistencies() []string {
-	var lines []string
+	lines := outOfRange(r)
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	r.accountedFor(add)
+	r.countsAgree(add)
 	if want := (Change{fileBytes(r.before()), fileBytes(r.Result)}); r.Totals.FileBytes != want {
 		add(
 			"totals.file_bytes is %d → %d, its files have %d → %d bytes",

@@ -41,6 +41,8 @@ type Made struct {
 	Scales       int64   `json:"scales_bytes"`
 	Indices      int64   `json:"indices_bytes"`
 	RuntimeBytes int64   `json:"runtime_bytes"`
+	// names of the constants of the result that it is; absent where a later step replaced them, and for those in attributes
+	Tensors []string `json:"tensors,omitempty"`
 }
 
 // ledger is the rows in their order, without measured figures.
@@ -81,6 +83,9 @@ func (c *chain) made(i int, seen map[*ir.Tensor]bool) *Made {
 		t := c.opened(p, i)
 		if p.Role == pass.Payload && m.DType == "" {
 			m.DType, m.Shape = t.DType.String(), list(t.Shape)
+		}
+		if c.taker(p.Tensor, i) < 0 && c.stored.find(p) != nil {
+			m.Tensors = append(m.Tensors, p.Value.Name)
 		}
 		// A scale or payload that several weights share counts for the first.
 		if !seen[t] {

@@ -18,36 +18,46 @@ import (
 // scatter or gather. What such nodes compute counts in place of the constants. Integers that operators read directly
 // count where the operator has quantized weights.
 func countParameters(ctx context.Context, m *ir.Model) (int64, error) {
+	total, _, err := parameters(ctx, m)
+	return total, err
+}
+
+// parameters are their number, and the constants with most of the bytes of each weight.
+func parameters(ctx context.Context, m *ir.Model) (total int64, constants []*ir.Value, err error) {
 	c := newParameterCounter(m)
 	// Scales before weights: lookups in a tied table may gather what a product reads as its scales, which are no parameters.
 	for n := range m.Nodes() {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		c.noteScales(n)
 	}
 	c.noteIndices()
 	for n := range m.Nodes() {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		if _, constant := c.decoded[n]; !constant {
 			c.operands(n)
 		}
 	}
 	c.reach()
-	total := int64(0)
 	for _, n := range c.elems {
 		total += n
 	}
 	for g := range m.Graphs() {
 		for _, v := range g.Consts() {
-			if _, known := c.elems[v]; !known && pass.IsWeight(v.Const) && !c.scales[v] && c.isRead(v) {
+			_, known := c.elems[v]
+			if !known && pass.IsWeight(v.Const) && !c.scales[v] && c.isRead(v) {
 				total += v.Const.Elems()
+				known = true
+			}
+			if known {
+				constants = append(constants, v)
 			}
 		}
 	}
-	return total, nil
+	return total, constants, nil
 }
 
 // A parameterCounter follows constants to the operators that read them.

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcompress/mcompress/internal/job"
-	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -20,7 +20,7 @@ import (
 type known struct {
 	Folder
 	files map[string]report.File
-	meta  []ir.Entry
+	model report.Model
 }
 
 func (k known) Digest(_ context.Context, name string) (string, int64, error) {
@@ -31,7 +31,7 @@ func (k known) Digest(_ context.Context, name string) (string, int64, error) {
 	return f.SHA256, f.Bytes, nil
 }
 
-func (k known) Metadata(context.Context, string) ([]ir.Entry, error) { return k.meta, nil }
+func (k known) Model(context.Context, string) (report.Model, error) { return k.model, nil }
 
 // reported compresses a model with gates of each kind, and returns its files and its report.
 func reported(t *testing.T) (known, []byte) {
@@ -56,11 +56,11 @@ func reported(t *testing.T) (known, []byte) {
 		},
 		Verify: &job.Verification{Data: job.Data{Path: samples}, Force: true, Layers: true, Latency: true, Digest: true},
 	})
-	k := known{Folder(dir), map[string]report.File{}, nil}
+	k := known{Folder(dir), map[string]report.File{}, report.Model{}}
 	for _, f := range slices.Concat(res.Report.Result.Files, res.Report.Source.Files) {
 		k.files[f.Name] = f
 	}
-	if k.meta, err = k.Folder.Metadata(t.Context(), filepath.Base(res.Output)); err != nil {
+	if k.model, err = k.Folder.Model(t.Context(), filepath.Base(res.Output)); err != nil {
 		t.Fatal(err)
 	}
 	return k, text
@@ -149,5 +149,61 @@ func edit(t *testing.T, text []byte, try func(path string, edited []byte)) {
 	}
 	for key, value := range document.(map[string]any) {
 		walk(key, value, func(x any) { document.(map[string]any)[key] = x })
+	}
+}
+
+// A report that is edited and has the digest of the edit does not match: its figures have ranges and agree with each
+// other, and the model has the metadata and the weights that it speaks of.
+func TestForgedReports(t *testing.T) {
+	files, text := reported(t)
+	list := func(d document, key string) []any { return d[key].([]any) }
+	output := func(d document) document { return d.object("verification", "outputs") }
+	none := map[string]any{"changed_bytes": 0, "counted_bytes": 0, "share": 0}
+	for name, c := range map[string]struct {
+		edit func(d document)
+		want string
+	}{
+		"cosine above 1":     {func(d document) { output(d).object("errors")["cosine"] = 3 }, "cosine is 3, not within -1 and 1"},
+		"cosine of a module": {func(d document) { d.object("modules", "error")["cosine"] = -2 }, "cosine is -2"},
+		"better SQNR":        {func(d document) { output(d).object("errors")["sqnr_db"] = 90 }, "has no SQNR of 90 dB"},
+		"negative error":     {func(d document) { output(d).object("errors")["max_abs"] = -1 }, "max_abs is -1"},
+		"agreement above 1":  {func(d document) { output(d)["agreement"] = 1.5 }, "agreement is 1.5"},
+		"accuracy above 1":   {func(d document) { d.object("verification", "accuracy")["after"] = 1.25 }, "after is 1.25"},
+		"exact with errors":  {func(d document) { output(d).object("errors")["exact"] = true }, "recorded as exact"},
+		"negative elements":  {func(d document) { output(d).object("errors")["elements"] = -1 }, "elements is -1"},
+		"negative samples":   {func(d document) { d.object("verification", "data")["samples"] = -8 }, "samples is -8"},
+		"negative time":      {func(d document) { d.object("verification", "latency")["after_seconds"] = -1 }, "after_seconds is -1"},
+		"negative size":      {func(d document) { d.object("weights", "bytes")["after"] = -1 }, "bytes.after is -1"},
+		"other type":         {func(d document) { d.object("weights")["dtype"] = "int8" }, "in the ledger float"},
+		"other methods":      {func(d document) { d.object("weights")["methods"] = []any{"a", "b", "c"} }, "methods and"},
+		"other parameters":   {func(d document) { d.object("totals", "parameters")["after"] = 7 }, "parameters, the report has 7"},
+		"other types":        {func(d document) { d.object("totals", "dtypes")["dtype"] = "int4" }, "bytes by type"},
+		"other tensor bytes": {func(d document) { d.object("totals", "tensor_bytes")["after"] = 7 }, "its types have"},
+		"other opset":        {func(d document) { d.object("result", "opsets")["version"] = 3 }, "opsets are"},
+		"no ledger":          {func(d document) { d["ledger"] = []any{} }, "is in no row of the ledger"},
+		"no recipe":          {func(d document) { delete(d, "recipe") }, "metadata " + report.KeyRecipe},
+		"a row less":         {func(d document) { d["ledger"] = list(d, "ledger")[1:] }, "is in no row of the ledger"},
+		"a weight less":      {func(d document) { d["weights"] = list(d, "weights")[1:] }, "is not in the list of weights"},
+		"no weights, no steps": {func(d document) {
+			d["ledger"], d["weights"], d["coverage"] = []any{}, []any{}, none
+			delete(d, "modules")
+		}, "is in no row of the ledger"},
+		"another file version": {func(d document) { d.object("tool")["version"] = "v9" }, "metadata " + report.KeyVersion},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var d document
+			if err := json.Unmarshal(text, &d); err != nil {
+				t.Fatal(err)
+			}
+			c.edit(d)
+			d["digest"] = digestOf(t, d)
+			res, err := Verify(t.Context(), files, "mlp.int8.report.json", encoded(t, d), Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(strings.Join(res.Mismatches, "\n"), c.want) {
+				t.Errorf("mismatches %q, want %q", res.Mismatches, c.want)
+			}
+		})
 	}
 }

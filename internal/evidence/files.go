@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/untrusted"
-	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
 	"github.com/mcompress/mcompress/report"
 )
@@ -26,8 +25,8 @@ type Files interface {
 	Read(ctx context.Context, name string) ([]byte, error)
 	// Packed are the files in a packed model with their digests; ErrAbsent if its bytes are elsewhere.
 	Packed(ctx context.Context, name string) ([]report.File, error)
-	// Metadata is the metadata_props of a model; ErrAbsent if its bytes are elsewhere.
-	Metadata(ctx context.Context, name string) ([]ir.Entry, error)
+	// Model is a model of which the graph can be read, not the weights; ErrAbsent if its bytes are elsewhere.
+	Model(ctx context.Context, name string) (report.Model, error)
 }
 
 // ErrAbsent is the error of reading a file of which only digest and size are here.
@@ -95,13 +94,13 @@ func (d Folder) Packed(ctx context.Context, name string) (files []report.File, e
 	return files, nil
 }
 
-// Metadata reads the graph of a model, not its weights.
-func (d Folder) Metadata(ctx context.Context, name string) ([]ir.Entry, error) {
+// Model reads the graph of a model.
+func (d Folder) Model(ctx context.Context, name string) (report.Model, error) {
 	f, err := d.open(ctx, name)
 	if err != nil {
-		return nil, err
+		return report.Model{}, err
 	}
-	return f.Model.Meta, f.Close()
+	return report.Model{Path: f.Path, IR: f.Model, Metadata: f.Metadata()}, f.Close()
 }
 
 // open opens a model; ErrAbsent for a pointer.

@@ -52,6 +52,9 @@ func (res *Result) Rendered(ctx context.Context, documents Files, text []byte) e
 			if r.Environment = environment; err != nil {
 				why = "the times of the run are not here: " + err.Error()
 			}
+			for _, line := range environment.Inconsistencies() {
+				res.mismatch(stem+".environment.json", "%s", line)
+			}
 		}
 		if why != "" {
 			res.Unchecked = append(res.Unchecked, name+": "+why)

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
@@ -43,9 +42,9 @@ func (s Stored) Packed(context.Context, string) ([]report.File, error) {
 	return nil, fmt.Errorf("%w: the packed model was not downloaded", ErrAbsent)
 }
 
-// Metadata is not read.
-func (s Stored) Metadata(context.Context, string) ([]ir.Entry, error) {
-	return nil, fmt.Errorf("%w: the model was not downloaded", ErrAbsent)
+// Model is not read.
+func (s Stored) Model(context.Context, string) (report.Model, error) {
+	return report.Model{}, fmt.Errorf("%w: the model was not downloaded", ErrAbsent)
 }
 
 func (s Stored) find(name string) (registry.File, error) {

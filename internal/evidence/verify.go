@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/onnx"
-	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -106,8 +106,8 @@ func Verify(ctx context.Context, files Files, name string, text []byte, limits L
 	if err := v.files(r); err != nil {
 		return nil, err
 	}
-	// After the files: the metadata of a file that is not that of the report would differ as well, in lines that explain nothing.
-	if err := v.metadata(r); err != nil {
+	// After the files: the graph of a file that is not that of the report would differ as well, in lines that explain nothing.
+	if err := v.graph(r); err != nil {
 		return nil, err
 	}
 	// A digest can be computed again after an edit: figures also have to agree with each other.
@@ -371,13 +371,12 @@ func (v *verifier) compare(name string, f report.File, sum string, size int64) {
 	}
 }
 
-// metadata compares the metadata of the model with the report.
-func (v *verifier) metadata(r *report.Report) error {
-	written := slices.ContainsFunc(r.Ledger, func(row report.Row) bool { return row.Status == pass.Changed.String() })
-	if r.Recipe == nil || v.res.Model == "" || !v.res.Matches() || !written {
-		return nil // a report on two models, or on another file, or the model is a copy of the source
+// graph compares the metadata and the graph of the model with the report.
+func (v *verifier) graph(r *report.Report) error {
+	if v.res.Model == "" || !v.res.Matches() {
+		return nil // another file, whose differences explain nothing
 	}
-	meta, err := v.Metadata(v.ctx, v.res.Model)
+	m, err := v.Model(v.ctx, v.res.Model)
 	switch {
 	case errors.Is(err, ErrAbsent):
 		v.res.Unchecked = append(v.res.Unchecked, "metadata of the model: "+err.Error())
@@ -385,22 +384,54 @@ func (v *verifier) metadata(r *report.Report) error {
 	case err != nil:
 		return err
 	}
-	want := map[string]string{report.KeyVersion: r.Tool.Version, report.KeyRecipe: r.Recipe.SHA256}
-	// The metadata of a model whose source was not digested has no digest of it.
-	if !slices.ContainsFunc(r.Source.Files, func(f report.File) bool { return f.SHA256 == "" }) {
-		want[report.KeySource] = combined(r.Source.Files)
+	v.metadata(r, m.IR.Meta)
+	lines, err := r.InconsistenciesWith(v.ctx, m)
+	for _, line := range lines {
+		v.res.mismatch(v.res.Model, "%s", line)
 	}
-	for _, key := range []string{report.KeyVersion, report.KeyRecipe, report.KeySource} {
-		got := ""
-		for _, e := range meta {
-			if e.Key == key {
-				got = e.Value
-			}
+	v.res.Checked = append(v.res.Checked, "graph")
+	return err
+}
+
+// metadata compares the metadata of the model with the report. What the model states of its run has to be in the report,
+// too: else a report could be relieved of a part that can be compared.
+func (v *verifier) metadata(r *report.Report, meta []ir.Entry) {
+	got, want := map[string]string{}, map[string]string{}
+	keys := []string{report.KeyVersion, report.KeyRecipe, report.KeySource}
+	for _, e := range meta {
+		if slices.Contains(keys, e.Key) {
+			got[e.Key] = e.Value
 		}
-		if got != want[key] {
-			v.res.mismatch(v.res.Model, "metadata %s is %q, the report has %q", key, got, want[key])
+	}
+	switch {
+	case r.Recipe != nil && r.Changes():
+		want[report.KeyRecipe] = r.Recipe.SHA256
+		// The metadata of a model whose source was not digested has no digest of it.
+		if !slices.ContainsFunc(r.Source.Files, func(f report.File) bool { return f.SHA256 == "" }) {
+			want[report.KeySource] = combined(r.Source.Files)
+		}
+		want[report.KeyVersion] = r.Tool.Version
+	case len(got) == 0:
+		return
+	case copied(r):
+		v.res.Unchecked = append(v.res.Unchecked, "metadata of the model: they are those of the source, of which it is a copy")
+		return
+	// The report of a run has the name of the model, that of a comparison the names of both.
+	case r.Compared() && v.res.Report != report.Stem(v.res.Model)+report.JSONSuffix:
+		v.res.Unchecked = append(v.res.Unchecked, "metadata of the model: the report is a comparison of two files, not that of "+
+			"the run which made the model")
+		return
+	}
+	for _, key := range keys {
+		if got[key] != want[key] {
+			v.res.mismatch(v.res.Model, "metadata %s is %q, the report has %q", key, got[key], want[key])
 		}
 	}
 	v.res.Checked = append(v.res.Checked, "metadata")
-	return nil
+}
+
+// copied reports whether the result is a copy of the source, as that of a run that changes nothing is: one file with the
+// same content, or several, which refer to each other by their names.
+func copied(r *report.Report) bool {
+	return !r.Changes() && (len(r.Source.Files) > 1 || r.Result.Files[0].SHA256 == r.Source.Files[0].SHA256)
 }

@@ -27,7 +27,7 @@ type listed struct {
 	names   []string
 	files   map[string]report.File
 	packed  map[string][]report.File
-	meta    []ir.Entry
+	model   report.Model
 	failing map[string]error // by method, or by the name of a file
 }
 
@@ -50,8 +50,8 @@ func (l *listed) Packed(_ context.Context, name string) ([]report.File, error) {
 	return l.packed[name], l.failing["packed"]
 }
 
-func (l *listed) Metadata(context.Context, string) ([]ir.Entry, error) {
-	return l.meta, l.failing["metadata"]
+func (l *listed) Model(context.Context, string) (report.Model, error) {
+	return l.model, l.failing["metadata"]
 }
 
 // A document is a report as JSON.
@@ -128,7 +128,7 @@ func compressed(t *testing.T) (*listed, []byte) {
 		l.names, l.files["run/"+f.Name] = append(l.names, "run/"+f.Name), f
 	}
 	var err error
-	if l.meta, err = Folder(dir).Metadata(t.Context(), "mlp.int8.onnx"); err != nil {
+	if l.model, err = Folder(dir).Model(t.Context(), "mlp.int8.onnx"); err != nil {
 		t.Fatal(err)
 	}
 	return l, text
@@ -152,7 +152,7 @@ func TestEachComparison(t *testing.T) {
 	input := func(d document, name, sum string) {
 		d.object("recipe")["inputs"] = []any{map[string]any{"option": "data", "name": name, "sha256": sum}}
 	}
-	all := "digest recipe mlp.int8.onnx mlp.onnx metadata figures"
+	all := "digest recipe mlp.int8.onnx mlp.onnx metadata graph figures"
 	for name, c := range map[string]struct {
 		change    func(l *listed, d document)
 		limits    Limits
@@ -198,7 +198,7 @@ func TestEachComparison(t *testing.T) {
 		}, mismatch: "run/mlp.onnx: the SHA-256 is "},
 		"no source": {change: func(l *listed, _ document) {
 			without(l, "run/mlp.onnx")
-		}, unchecked: "mlp.onnx: not here", checked: "digest recipe mlp.int8.onnx metadata figures"},
+		}, unchecked: "mlp.onnx: not here", checked: "digest recipe mlp.int8.onnx metadata graph figures"},
 		"unreadable source": {change: func(l *listed, _ document) { l.failing["run/mlp.onnx"] = broken }, err: broken},
 		"unreadable folder": {change: func(l *listed, _ document) { l.failing["names"] = broken }, err: broken},
 
@@ -210,7 +210,7 @@ func TestEachComparison(t *testing.T) {
 		}, mismatch: "the digest of the recipe is "},
 		"no recipe": {change: func(_ *listed, d document) {
 			delete(d, "recipe")
-		}, checked: "digest mlp.int8.onnx mlp.onnx figures"},
+		}, mismatch: "metadata " + report.KeyRecipe},
 		"an input of the recipe": {change: func(l *listed, d document) {
 			input(d, "data.npz", other)
 			l.files["run/data.npz"] = report.File{Name: "data.npz", Bytes: 5, SHA256: strings.Replace(other, "0", "1", 1)}
@@ -234,15 +234,15 @@ func TestEachComparison(t *testing.T) {
 		}, err: broken},
 
 		"version in the metadata": {change: func(l *listed, _ document) {
-			l.meta = replaced(l.meta, report.KeyVersion)
+			l.model.IR.Meta = replaced(l.model.IR.Meta, report.KeyVersion)
 		}, mismatch: "metadata " + report.KeyVersion + ` is "x"`},
 		"recipe in the metadata": {change: func(l *listed, _ document) {
-			l.meta = replaced(l.meta, report.KeyRecipe)
+			l.model.IR.Meta = replaced(l.model.IR.Meta, report.KeyRecipe)
 		}, mismatch: "metadata " + report.KeyRecipe + ` is "x"`},
 		"source in the metadata": {change: func(l *listed, _ document) {
-			l.meta = replaced(l.meta, report.KeySource)
+			l.model.IR.Meta = replaced(l.model.IR.Meta, report.KeySource)
 		}, mismatch: "metadata " + report.KeySource + ` is "x"`},
-		"no metadata": {change: func(l *listed, _ document) { l.meta = nil }, mismatch: `is "", the report has`},
+		"no metadata": {change: func(l *listed, _ document) { l.model.IR.Meta = nil }, mismatch: `is "", the report has`},
 		"metadata elsewhere": {change: func(l *listed, _ document) {
 			l.failing["metadata"] = ErrAbsent
 		}, unchecked: "metadata of the model: " + ErrAbsent.Error()},
@@ -251,10 +251,10 @@ func TestEachComparison(t *testing.T) {
 		"packed": {change: func(l *listed, _ document) {
 			packed(l, "mlp.int8.onnx")
 			without(l, "run/mlp.int8.onnx")
-		}, checked: "digest recipe run/mlp.int8.mcz mlp.onnx metadata figures", model: "run/mlp.int8.mcz"},
+		}, checked: "digest recipe run/mlp.int8.mcz mlp.onnx metadata graph figures", model: "run/mlp.int8.mcz"},
 		"packed and not packed": {change: func(l *listed, _ document) {
 			packed(l, "mlp.int8.onnx")
-		}, checked: "digest recipe run/mlp.int8.mcz mlp.int8.onnx mlp.onnx metadata figures", model: "run/mlp.int8.onnx"},
+		}, checked: "digest recipe run/mlp.int8.mcz mlp.int8.onnx mlp.onnx metadata graph figures", model: "run/mlp.int8.onnx"},
 		"packed another file": {change: func(l *listed, _ document) {
 			packed(l, "mlp.onnx")
 			without(l, "run/mlp.int8.onnx")
@@ -300,7 +300,7 @@ func TestEachComparison(t *testing.T) {
 					if recipe["sha256"], err = r.Recipe.Sum(); err != nil {
 						t.Fatal(err)
 					}
-					l.meta = append(l.meta, ir.Entry{Key: report.KeyRecipe, Value: recipe["sha256"].(string)})
+					l.model.IR.Meta = append(l.model.IR.Meta, ir.Entry{Key: report.KeyRecipe, Value: recipe["sha256"].(string)})
 					d["digest"] = digestOf(t, d)
 				}
 			}
@@ -421,8 +421,8 @@ func TestFolderOfPointers(t *testing.T) {
 		if c.pointer != errors.Is(err, ErrAbsent) || !c.pointer && string(text) != c.text {
 			t.Errorf("%s: read %q, %v", name, text, err)
 		}
-		if _, err := Folder(dir).Metadata(t.Context(), name); err == nil || c.pointer != errors.Is(err, ErrAbsent) {
-			t.Errorf("%s: metadata: %v", name, err)
+		if _, err := Folder(dir).Model(t.Context(), name); err == nil || c.pointer != errors.Is(err, ErrAbsent) {
+			t.Errorf("%s: model: %v", name, err)
 		}
 		if _, err := Folder(dir).Packed(t.Context(), name); err == nil || c.pointer != errors.Is(err, ErrAbsent) {
 			t.Errorf("%s: packed: %v", name, err)
@@ -434,7 +434,7 @@ func TestFolderOfPointers(t *testing.T) {
 	for _, name := range []string{"../text", "/text", "none"} {
 		_, _, digest := Folder(dir).Digest(t.Context(), name)
 		_, read := Folder(dir).Read(t.Context(), name)
-		_, metadata := Folder(dir).Metadata(t.Context(), name)
+		_, metadata := Folder(dir).Model(t.Context(), name)
 		if digest == nil || read == nil || metadata == nil {
 			t.Errorf("%s: %v, %v, %v", name, digest, read, metadata)
 		}
@@ -507,7 +507,7 @@ func TestFilesOfAnArtifact(t *testing.T) {
 		t.Errorf("a file that is not there: %v, %v", digest, read)
 	}
 	_, packed := s.Packed(t.Context(), "mlp.onnx")
-	_, metadata := s.Metadata(t.Context(), "mlp.onnx")
+	_, metadata := s.Model(t.Context(), "mlp.onnx")
 	if !errors.Is(packed, ErrAbsent) || !errors.Is(metadata, ErrAbsent) {
 		t.Errorf("content that is not downloaded: %v, %v", packed, metadata)
 	}
