@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,36 +28,74 @@ func machineMemory() int64 {
 	return math.MaxInt64
 }
 
-// groupMemory is the minimum over the control groups (version 2) of this process, from its own to the root. The page
-// cache is not counted as used.
+// groupMemory is what the control groups of this process leave.
 func groupMemory() int64 {
-	const root = "/sys/fs/cgroup"
+	groups, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return math.MaxInt64
+	}
+	return groupsLeave("/sys/fs/cgroup", string(groups))
+}
+
+// A hierarchy is a tree of control groups with the files of a group.
+type hierarchy struct {
+	mount        string // below the root of all
+	limits       []string
+	used         string
+	active, idle string // fields of memory.stat: the page cache of the group and of those below
+}
+
+var (
+	unified = hierarchy{"", []string{"memory.max", "memory.high"}, "memory.current", "active_file", "inactive_file"}
+	// Version 1 has a tree for each resource.
+	ofMemory = hierarchy{"memory", []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_active_file",
+		"total_inactive_file"}
+)
+
+// groupsLeave is the minimum over the control groups of a process, which text of /proc/self/cgroup names, from its own to
+// the root: each limits those below it.
+func groupsLeave(root, text string) int64 {
 	free := int64(math.MaxInt64)
-	for dir := path.Join(root, ownGroup()); strings.HasPrefix(dir, root); dir = path.Dir(dir) {
-		limit, ok := readNumber(path.Join(dir, "memory.max"))
-		if !ok {
+	for line := range strings.Lines(text) {
+		// "0::/path" of version 2, "4:cpu,memory:/path" of version 1.
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) < 3 {
 			continue
 		}
-		used, _ := readNumber(path.Join(dir, "memory.current"))
-		stat := readFields(path.Join(dir, "memory.stat"))
-		// memory.current counts the page cache, which the kernel frees before it refuses memory.
-		free = min(free, limit-used+stat["active_file"]+stat["inactive_file"])
+		h := unified
+		switch {
+		case fields[0] == "0" && fields[1] == "":
+		case slices.Contains(strings.Split(fields[1], ","), "memory"):
+			h = ofMemory
+		default:
+			continue
+		}
+		free = min(free, h.leaves(path.Join(root, h.mount), fields[2]))
 	}
 	return free
 }
 
-// ownGroup is the path of the process's control group.
-func ownGroup() string {
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if dir, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return dir
+// leaves is the minimum over a group and those above it. In a container the path may be that of the host, of which only
+// the end of the walk, the root of the mount, is there: it is the container's own group then.
+func (h hierarchy) leaves(root, group string) int64 {
+	free := int64(math.MaxInt64)
+	for group = path.Join("/", group); ; group = path.Dir(group) {
+		dir := path.Join(root, group)
+		for _, name := range h.limits {
+			// A text such as "max" is no limit.
+			limit, ok := readNumber(path.Join(dir, name))
+			if !ok {
+				continue
+			}
+			used, _ := readNumber(path.Join(dir, h.used))
+			stat := readFields(path.Join(dir, "memory.stat"))
+			// The page cache counts as used, and the kernel frees it before it refuses memory.
+			free = min(free, limit-used+stat[h.active]+stat[h.idle])
+		}
+		if group == "/" {
+			return free
 		}
 	}
-	return ""
 }
 
 // addressSpace is the rest of the limit that ulimit -v sets.

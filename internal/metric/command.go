@@ -30,9 +30,9 @@ func Command(args []string, limit time.Duration) Evaluator {
 		// The capacity ends with the arguments: append must not write into the caller's array, which later calls
 		// use.
 		c := exec.CommandContext(ctx, args[0], append(args[1:len(args):len(args)], f.Reference, f.Candidate, f.Data)...)
-		// Processes that the program started may hold its output open after it was killed.
+		// Processes outside of its group may hold its output open after it was killed.
 		c.Stdout, c.Stderr, c.WaitDelay = out, messages, time.Second
-		switch err := c.Run(); {
+		switch err := runGroup(c); {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
 			return v, fmt.Errorf("%s: it took more than %v", args[0], limit)
 		case err != nil:
