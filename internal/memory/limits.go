@@ -60,6 +60,10 @@ const large = 16 << 20
 // for small n.
 func Enough(n int64) bool { return n < large || n <= available()/4 }
 
+// Within reports whether the process stays below a limit with n more bytes, garbage included. It is fast, and true for
+// small n.
+func Within(limit, n int64) bool { return n < large || n <= limit-goMemory() }
+
 // Collect frees garbage and returns the number of bytes that the process can still get. The Go runtime ends a process
 // that cannot get memory, and does not collect garbage before: values that grow in a loop leave several times their
 // size.

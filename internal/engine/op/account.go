@@ -38,7 +38,7 @@ func (a *Account) Take(n int64) error {
 
 // Check is a *MemoryError if n more bytes exceed the limit, or what the process can get.
 func (a *Account) Check(n int64) error {
-	if a == nil || n <= a.limit-a.held.Load() && memory.Enough(n) {
+	if a == nil || n <= a.limit-a.held.Load() && memory.Within(a.limit, n) && memory.Enough(n) {
 		return nil
 	}
 	// Idle arenas first, as they save time only.
@@ -47,7 +47,9 @@ func (a *Account) Check(n int64) error {
 	if n > a.limit-held {
 		return &MemoryError{Need: n, Held: held, Limit: a.limit}
 	}
-	if memory.Enough(n) {
+	// Values that grow leave those before them as garbage, and one large allocation does not wait for the collector: the
+	// process would hold a multiple of the limit.
+	if memory.Within(a.limit, n) && memory.Enough(n) {
 		return nil
 	}
 	// After a garbage collection: the runtime may hold much that nothing uses.
