@@ -14,6 +14,7 @@ import (
 )
 
 func main() {
+	abortOnFatalErrors()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	raiseMemoryLimit()
