@@ -417,8 +417,11 @@ func merged(dir, name string, text []byte, section []string, alone bool) ([]byte
 	if section == nil && !alone {
 		return nil, nil
 	}
-	v, _ := with.valueAt(section)
-	out := there.replaced(func(o value) ([]byte, bool) { return v.raw(text), slices.Equal(o.path, section) })
+	v, ok := with.valueAt(section)
+	if !ok {
+		return nil, nil // in a list
+	}
+	out := there.replaced(func(o *value) ([]byte, bool) { return v.raw(text), o.isAt(section) })
 	if bytes.Equal(out, there.text) {
 		return nil, nil
 	}

@@ -1,12 +1,12 @@
 package folder
 
 import (
-	"encoding/json"
 	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/onnx"
 )
 
@@ -32,6 +32,10 @@ func (f *Folder) models(entries []fs.DirEntry, compressed []string) (*models, er
 	if err != nil {
 		return nil, err
 	}
+	isNamed := map[string]bool{}
+	for _, name := range named {
+		isNamed[name] = true
+	}
 	for _, e := range entries {
 		name := e.Name()
 		stem, ok := strings.CutSuffix(name, ".onnx")
@@ -43,7 +47,7 @@ func (f *Folder) models(entries []fs.DirEntry, compressed []string) (*models, er
 			return name == of || strings.HasPrefix(name, strings.TrimSuffix(of, ".onnx")+".")
 		}
 		copied := !slices.Contains(replaced, name) &&
-			(named != nil && slices.Contains(named, name) || named == nil && !slices.ContainsFunc(replaced, variant))
+			(named != nil && isNamed[name] || named == nil && !slices.ContainsFunc(replaced, variant))
 		if copied {
 			m.copied++
 		}
@@ -92,7 +96,7 @@ func (f *Folder) named() ([]string, error) {
 	names := []string{}
 	for _, v := range c.values {
 		var name string
-		if v.key() == fileName && json.Unmarshal(v.raw(c.text), &name) == nil {
+		if v.key == fileName && bounded.JSON(v.raw(c.text), &name) == nil {
 			names = append(names, name)
 		}
 	}

@@ -1,7 +1,6 @@
 package folder
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -28,22 +28,24 @@ func (f *Folder) modules() ([]string, error) {
 		return nil, err
 	}
 	var modules []struct{ Path string }
-	if err := json.Unmarshal(c.text, &modules); err != nil {
+	if err := bounded.JSON(c.text, &modules); err != nil {
 		return nil, pass.OptionErrorf("%s: not a list of modules: %v", f.path(modulesFile), err)
 	}
 	var names []string
+	seen := map[string]bool{}
 	for _, m := range modules {
 		dir, err := untrusted.Path("", path.Clean(m.Path))
-		if err != nil || dir == "." || slices.Contains(names, dir) {
+		if err != nil || dir == "." || seen[dir] {
 			continue // the folder itself, or one outside of it
 		}
+		seen[dir] = true
 		found, err := f.filesBelow(dir)
 		if err != nil {
 			return nil, err
 		}
 		names = append(names, found...)
-		f.Omitted = slices.DeleteFunc(f.Omitted, func(name string) bool { return name == dir })
 	}
+	f.Omitted = slices.DeleteFunc(f.Omitted, func(name string) bool { return seen[name] })
 	slices.Sort(names)
 	names = slices.Compact(names)
 	f.Copied = append(f.Copied, names...)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 )
 
 // OfTransformers lists the files that are copied with the variants of a model to root, a folder with a folder "onnx" of
@@ -71,9 +72,9 @@ func NameExternalData(dir string, models []string, a atomicfile.Access) error {
 
 // externalModels are the models with files of external data.
 func (c *jsonFile) externalModels() []string {
-	v, _ := c.valueAt([]string{transformersConfig, externalData})
+	v, ok := c.valueAt([]string{transformersConfig, externalData})
 	var counts map[string]json.RawMessage
-	if v.end == 0 || json.Unmarshal(v.raw(c.text), &counts) != nil {
+	if !ok || bounded.JSON(v.raw(c.text), &counts) != nil {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(counts))
@@ -84,12 +85,12 @@ func (c *jsonFile) withExternalData(models []string) ([]byte, error) {
 	settings, counts := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	v, there := c.valueAt([]string{transformersConfig})
 	if there {
-		if err := json.Unmarshal(v.raw(c.text), &settings); err != nil {
+		if err := bounded.JSON(v.raw(c.text), &settings); err != nil {
 			return nil, err
 		}
 	}
 	// true, or a number, is about all models: there is nothing to add.
-	if json.Unmarshal(settings[externalData], &counts) != nil && string(settings[externalData]) != "false" &&
+	if bounded.JSON(settings[externalData], &counts) != nil && string(settings[externalData]) != "false" &&
 		settings[externalData] != nil {
 		return nil, nil
 	}
@@ -105,15 +106,14 @@ func (c *jsonFile) withExternalData(models []string) ([]byte, error) {
 		return nil, err
 	}
 	if there {
-		// By its place: a key of the same name may be elsewhere.
-		return c.replaced(func(o value) ([]byte, bool) { return text, o.start == v.start && o.end == v.end }), nil
+		return c.replaced(func(o *value) ([]byte, bool) { return text, o == v }), nil
 	}
 	return c.inserted(transformersConfig, text), nil
 }
 
 // inserted is the text with another first item of the object that it is.
 func (c *jsonFile) inserted(key string, item []byte) []byte {
-	root := c.values[len(c.values)-1]
+	root := c.root()
 	separator := ","
 	if len(c.values) == 1 {
 		separator = ""

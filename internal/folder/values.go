@@ -105,16 +105,17 @@ type adaptation struct {
 	*jsonFile
 	of      change
 	section []string
-	model   string            // the name of its file, which may name its part
-	edits   map[[2]int][]byte // by the ends of values
-	edited  []string          // their keys
-	stale   []string          // keys whose values may not describe the result
+	model   string // the name of its file, which may name its part
+	edits   map[*value][]byte
+	edited  []string // their keys
+	stale   []string // keys whose values may not describe the result
+	stated  []uint8  // the sides of the numbers in the section, each combination once; nil before they are known
 }
 
 // adapt finds the edits that follow from a change, and the keys that cannot follow: since layers differ, since the
 // number was another one before, or since it may be that of another part of the model.
 func (c *jsonFile) adapt(section []string, model string, of change) *adaptation {
-	a := &adaptation{jsonFile: c, of: of, section: section, model: model, edits: map[[2]int][]byte{}}
+	a := &adaptation{jsonFile: c, of: of, section: section, model: model, edits: map[*value][]byte{}}
 	for _, k := range valueKeys {
 		switch name := k.name; {
 		case of.has(name):
@@ -136,31 +137,38 @@ func (c *jsonFile) adapt(section []string, model string, of change) *adaptation 
 
 // result is the text after the edits.
 func (a *adaptation) result() []byte {
-	return a.replaced(func(v value) ([]byte, bool) {
-		text, ok := a.edits[[2]int{v.start, v.end}]
+	return a.replaced(func(v *value) ([]byte, bool) {
+		text, ok := a.edits[v]
 		return text, ok
 	})
 }
 
 // name is the path of a value, without that of its item in a list.
-func (v value) name() string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(v.path), func(key string) bool { return key == "*" }), ".")
+func (v *value) name() string {
+	return strings.Join(slices.DeleteFunc(v.path(), func(key string) bool { return key == anyItem }), ".")
 }
 
-func (a *adaptation) edit(v value, text []byte) {
-	a.edits[[2]int{v.start, v.end}] = text
-	a.edited = append(a.edited, v.name())
+func (a *adaptation) edit(v *value, text []byte) {
+	a.edits[v] = text
+	addName(&a.edited, v)
+}
+
+// addName adds the name of a value to a list for the user. The lengths of all names are quadratic in that of the text.
+func addName(names *[]string, v *value) {
+	if len(*names) < maxNames {
+		*names = append(*names, v.name())
+	}
 }
 
 // numbers changes the numbers of keys, and reports whether there are any.
 func (a *adaptation) numbers(name string, keys []string) (found bool) {
-	sized := map[string]bool{} // objects with a size of heads
+	sized := map[*value]bool{} // objects with a size of heads
 	for _, v := range a.values {
-		key := v.key()
-		if key == "*" {
-			key = v.path[len(v.path)-2]
+		key := v.key
+		if key == anyItem {
+			key = v.in.key
 		}
-		if !v.in(a.section) || v.items != nil || !slices.Contains(keys, key) {
+		if v.items != nil || !slices.Contains(keys, key) || !v.isIn(a.section) {
 			continue
 		}
 		found = true
@@ -182,17 +190,17 @@ func (a *adaptation) numbers(name string, keys []string) (found bool) {
 		case !concerned:
 			continue
 		case len(to) != 1:
-			a.stale = append(a.stale, v.name())
+			addName(&a.stale, v)
 			continue
 		}
 		text := strconv.Itoa(to[0])
 		// Without a key of the size, readers compute hidden_size / heads, which is wrong once heads are removed: the
 		// size is added, or reported as stale in a list.
-		if object := fmt.Sprint(v.path[:len(v.path)-1]); name == pass.AttentionHeads &&
+		if name == pass.AttentionHeads &&
 			slices.Contains(valueKeys[1].keys, key) &&
-			!sized[object] &&
+			!sized[v.in] &&
 			!a.hasHeadSize(v) {
-			if sized[object] = true; size > 0 && v.key() == key {
+			if sized[v.in] = true; size > 0 && v.key == key {
 				text += fmt.Sprintf(`, "%s": %d`, headSizes[0], size)
 			} else {
 				a.stale = append(a.stale, headSizes[0])
@@ -204,18 +212,12 @@ func (a *adaptation) numbers(name string, keys []string) (found bool) {
 }
 
 // hasHeadSize reports whether the object of v has the size of heads.
-func (c *jsonFile) hasHeadSize(v value) bool {
+func (c *jsonFile) hasHeadSize(v *value) bool {
 	return slices.ContainsFunc(headSizes, func(key string) bool { return c.sibling(v, key) != nil })
 }
 
 // sibling is another value of the object of v, or nil.
-func (c *jsonFile) sibling(v value, key string) *value {
-	s, ok := c.valueAt(append(slices.Clone(v.path[:len(v.path)-1]), key))
-	if !ok {
-		return nil
-	}
-	return &s
-}
+func (c *jsonFile) sibling(v *value, key string) *value { return c.members[member{v.in, key}] }
 
 // The answers of concerns.
 const (
@@ -238,39 +240,59 @@ var sides = []struct {
 	{"speech_", []pass.Submodel{pass.Audio}},
 }
 
-// sidesOf are the positions in sides of what v, by its path in the section, is a number of.
-func (a *adaptation) sidesOf(v value) []int {
-	names := slices.Clone(v.path[len(a.section):])
-	// In encoder-decoder models the number without a side is that of the encoder.
-	if key := v.key(); (key == layerCount || key == "num_layers") &&
-		(a.sibling(v, "decoder_layers") != nil || a.sibling(v, "num_decoder_layers") != nil) {
-		names = append(names, "encoder_layers")
-	}
-	var list []int
+// sidesOf are the sides that a key names, a bit for each.
+func sidesOf(key string) (bits uint8) {
 	for i, s := range sides {
-		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, s.name) }) {
-			list = append(list, i)
+		if strings.Contains(key, s.name) {
+			bits |= 1 << i
 		}
 	}
-	return list
+	return bits
+}
+
+// sidesOf are the sides of what v, by its path in the section, is a number of.
+func (a *adaptation) sidesOf(v *value) (bits uint8) {
+	for at := v; int(at.depth) > len(a.section); at = at.in {
+		bits |= at.sides
+	}
+	// In encoder-decoder models the number without a side is that of the encoder.
+	if (v.key == layerCount || v.key == "num_layers") &&
+		(a.sibling(v, "decoder_layers") != nil || a.sibling(v, "num_decoder_layers") != nil) {
+		bits |= sidesOf("encoder_layers")
+	}
+	return bits
+}
+
+// statedSides are the combinations of sides of the numbers in the section.
+func (a *adaptation) statedSides() []uint8 {
+	if a.stated == nil {
+		a.stated = []uint8{}
+		for _, v := range a.values {
+			if !isConfigValue(v.key) || !v.isIn(a.section) {
+				continue
+			}
+			if bits := a.sidesOf(v); bits != 0 && !slices.Contains(a.stated, bits) {
+				a.stated = append(a.stated, bits)
+			}
+		}
+	}
+	return a.stated
 }
 
 // concerns reports whether v is a number of a submodel. Of one that is not known every number may be, unless there are
 // numbers of one alone.
-func (a *adaptation) concerns(v value, of pass.Submodel) int {
+func (a *adaptation) concerns(v *value, of pass.Submodel) int {
 	if strings.Contains(a.model, "decoder") {
 		of = pass.Decoder
 	}
-	answer := yes
-	for _, i := range a.sidesOf(v) {
+	answer, bits := yes, a.sidesOf(v)
+	for i, side := range sides {
 		switch {
-		case of != "" && !slices.Contains(sides[i].of, of):
+		case bits&(1<<i) == 0:
+		case of != "" && !slices.Contains(side.of, of):
 			return no
 		// A submodel that is not known may be either side if the configuration has numbers of both.
-		case of == "" && slices.ContainsFunc(a.values, func(o value) bool {
-			other := a.sidesOf(o)
-			return isConfigValue(o.key()) && o.in(a.section) && len(other) > 0 && !slices.Contains(other, i)
-		}):
+		case of == "" && slices.ContainsFunc(a.statedSides(), func(other uint8) bool { return other&(1<<i) == 0 }):
 			answer = maybe
 		}
 	}
@@ -280,20 +302,20 @@ func (a *adaptation) concerns(v value, of pass.Submodel) int {
 // layers changes lists with an item for each layer, and numbers of layers.
 func (a *adaptation) layers() {
 	for _, v := range a.values {
-		if !v.in(a.section) {
-			continue
+		threshold, isThreshold := 0, false
+		if slices.Contains(layerThresholds, v.key) {
+			n, err := strconv.Atoi(string(v.raw(a.text)))
+			threshold, isThreshold = n, err == nil
 		}
-		threshold, err := strconv.Atoi(string(v.raw(a.text)))
-		isThreshold := slices.Contains(layerThresholds, v.key()) && err == nil
-		isList, isNumbered := perLayer(v), numbered(v) && v.items != nil
-		if !isThreshold && !isList && !isNumbered {
+		isList, isNumbered := perLayer(v), v.items != nil && numbered(v)
+		if !isThreshold && !isList && !isNumbered || !v.isIn(a.section) {
 			continue
 		}
 		l, ok := a.stack(v, isList)
 		switch {
 		case !ok && isList && l.Layers == 0: // a list of another length
 		case !ok:
-			a.stale = append(a.stale, v.name())
+			addName(&a.stale, v)
 		case isThreshold:
 			a.edit(v, strconv.AppendInt(nil, int64(threshold-removedBelow(threshold, l)), 10))
 		case isNumbered && len(v.items) > 0:
@@ -312,7 +334,7 @@ func (a *adaptation) layers() {
 
 // stack is the one stack of layers that v is about: by the length of a list, or by the number of layers next to v. It
 // is the last one and not ok where there are several, and zero where there is none.
-func (a *adaptation) stack(v value, isList bool) (stack pass.RemovedLayers, ok bool) {
+func (a *adaptation) stack(v *value, isList bool) (stack pass.RemovedLayers, ok bool) {
 	counts := []string{strconv.Itoa(len(v.items))}
 	if !isList {
 		counts = nil
