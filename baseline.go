@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/evidence"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
@@ -56,20 +56,21 @@ func readBaseline(ctx context.Context, source string, r Registry, e Events) (*re
 		}
 		return report.NewBaseline(ref.String(), rep), nil
 	}
-	path := source
+	// A pipe is read where it is named; what is next to a model is a file.
+	path, open := source, bounded.ReadFile
 	if stem := report.Stem(path); stem != path {
-		path = stem + report.JSONSuffix
+		path, open = stem+report.JSONSuffix, bounded.ReadRegular
 	}
-	rep, err := readReport(path)
+	rep, err := readReport(path, open)
 	if err != nil {
 		return nil, fmt.Errorf("the baseline: %w", err)
 	}
 	return report.NewBaseline(filepath.Base(path), rep), nil
 }
 
-// readReport reads the JSON form of a report.
-func readReport(path string) (*report.Report, error) {
-	text, err := os.ReadFile(path)
+// readReport reads the JSON form of a report by the function that opens it.
+func readReport(path string, open func(path string, limit int64) ([]byte, error)) (*report.Report, error) {
+	text, err := open(path, evidence.MaxDocument)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/journal"
 	"github.com/mcompress/mcompress/internal/memory"
@@ -218,6 +219,9 @@ func (d *division) run(ctx context.Context, l Limits, e Events) (f Finalized, er
 // maxPlan limits the bytes of plan.json, which has the command line and the names of the result's files.
 const maxPlan = 16 << 20
 
+// maxPlanWorkers is the maximum number of workers of a plan: each has memory in every other one, and a data file.
+const maxPlanWorkers = 1 << 12
+
 // OpenPlan reads the plan in a folder, on disk or in a bucket.
 func OpenPlan(ctx context.Context, folder string) (*Plan, error) {
 	path := remote.Join(folder, planFile)
@@ -233,10 +237,12 @@ func OpenPlan(ctx context.Context, folder string) (*Plan, error) {
 	if o, ok := f.(*remote.File); ok {
 		p.tag = o.Tag()
 	}
-	decoder := json.NewDecoder(io.NewSectionReader(f, 0, min(size, maxPlan)))
+	text, err := bounded.Read(io.NewSectionReader(f, 0, size), maxPlan)
+	if err != nil {
+		return nil, err
+	}
 	// A field of a later version would be ignored, and the result be another one.
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(p); err != nil || p.Workers < 1 || len(p.Request.Models) != 1 {
+	if err := bounded.StrictJSON(text, p); err != nil || p.Workers < 1 || len(p.Request.Models) != 1 {
 		return nil, fieldErrorf("%s: not a plan of this version: %v", path, err)
 	}
 	if v := job.Version(); p.Identity.Version != v {
@@ -269,6 +275,8 @@ func (p *Plan) check() error {
 	switch {
 	case p.Workers < 1:
 		return fieldErrorf("a plan has at least one worker")
+	case p.Workers > maxPlanWorkers:
+		return fieldErrorf("%d workers; a plan has at most %d", p.Workers, maxPlanWorkers)
 	case r.Output != "" || r.DataFiles != 0:
 		return fieldErrorf("a plan sets {Output} and {DataFiles}")
 	case r.Reports.Dir != "" || r.ExportDir != "" || r.Verification.WeightCache != "":

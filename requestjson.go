@@ -1,9 +1,9 @@
 package mcompress
 
 import (
-	"bytes"
 	"encoding/json"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -33,9 +33,7 @@ func (r Request) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON is the inverse of MarshalJSON. Unknown fields are errors.
 func (r *Request) UnmarshalJSON(text []byte) error {
 	s := storedRequest{plainRequest: &plainRequest{}}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&s); err != nil {
+	if err := bounded.StrictJSON(text, &s); err != nil {
 		return err
 	}
 	*r = Request(*s.plainRequest)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcompress/mcompress/distill"
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/fleet"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/internal/naming"
@@ -597,7 +598,7 @@ func PushModel(ctx context.Context, ref registry.Reference, model, reportDir str
 		return nil, err
 	}
 	if f, ok := a.Find(registry.ReportJSON); ok {
-		r, err := readReport(f.Path)
+		r, err := readReport(f.Path, bounded.ReadRegular)
 		if err != nil {
 			return nil, err
 		}

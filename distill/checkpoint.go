@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -196,7 +197,7 @@ func (c *checkpoint) readState(z *zip.Reader) (state, error) {
 	var h header
 	text, err := readEntry(z, stateEntry)
 	if err == nil {
-		err = json.Unmarshal(text, &h)
+		err = bounded.JSON(text, &h)
 	}
 	if err == nil && h.Version != checkpointVersion {
 		err = fmt.Errorf("checkpoint of format %d, this version reads %d", h.Version, checkpointVersion)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -17,7 +18,7 @@ func PrunedWeights(m *ir.Model) map[string]bool {
 	all := map[string]bool{}
 	for _, e := range m.Meta {
 		var names []string
-		if e.Key != KeyPruned || json.Unmarshal([]byte(e.Value), &names) != nil {
+		if e.Key != KeyPruned || bounded.JSON([]byte(e.Value), &names) != nil {
 			continue
 		}
 		for _, name := range names {

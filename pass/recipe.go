@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/mcompress/mcompress/internal/bounded"
 )
 
 // A Recipe is a pipeline: steps in order, and settings that hold for all of them.
@@ -17,6 +19,9 @@ type Recipe struct {
 	KeepIR        bool   // keep the IR version of the model
 	DataFiles     int    // external data files of the result; 0 for one where it is needed
 }
+
+// MaxRecipe is the maximum size of a recipe in bytes.
+const MaxRecipe = bounded.MaxYAML
 
 // ParseRecipe reads a pipeline from YAML:
 //
@@ -40,7 +45,7 @@ func ParseRecipe(known []*Method, text []byte) (*Recipe, error) {
 		KeepIR    bool            `yaml:"keep-ir"`
 		DataFiles int             `yaml:"data-files"`
 	}
-	if err := ParseYAML(text, &doc); err != nil {
+	if err := bounded.StrictYAML(text, &doc); err != nil {
 		return nil, err
 	}
 	if len(doc.Steps) == 0 {

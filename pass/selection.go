@@ -7,6 +7,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -36,6 +37,9 @@ func (g *Globs) Set(s string) error {
 	for _, p := range patterns(s) {
 		if !doublestar.ValidatePattern(strings.TrimPrefix(p, opPrefix)) {
 			return fmt.Errorf("%q is not a valid pattern; supported are * ? [abc] {a,b}", p)
+		}
+		if err := bounded.CheckPattern(p); err != nil {
+			return err
 		}
 		*g = append(*g, p)
 	}

@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/folder"
 	"github.com/mcompress/mcompress/registry/internal/transfer"
 	"github.com/mcompress/mcompress/report"
@@ -214,9 +213,12 @@ func (h *hub) report() (*report.Report, error) {
 	return r, nil
 }
 
+// maxCard is the maximum size of a model card in bytes.
+const maxCard = 16 << 20
+
 // adopt takes the base model and the task from a card where they are not given.
 func (h *hub) adopt(path string) error {
-	text, err := os.ReadFile(path)
+	text, err := bounded.ReadFile(path, maxCard)
 	if err != nil {
 		return err
 	}
@@ -225,7 +227,7 @@ func (h *hub) adopt(path string) error {
 		Base string `yaml:"base_model"`
 		Task string `yaml:"pipeline_tag"`
 	}
-	if err := yaml.Unmarshal(head, &meta); err != nil {
+	if err := bounded.YAML(head, &meta); err != nil {
 		return err
 	}
 	if h.card.BaseModel == "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -87,7 +88,10 @@ func digestWithout(document []byte, member string) (string, error) {
 
 // withoutMember is a JSON object without one member. It is read once: reports have megabytes.
 func withoutMember(document []byte, member string) ([]byte, error) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(document))
+	d, err := bounded.Tokens(document)
+	if err != nil {
+		return nil, err
+	}
 	if kind := d.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
 		return nil, errors.New("it begins with another value")
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/mcompress/mcompress/internal/bounded"
 )
 
 // JSON writes r in its JSON form: keys in the order of the fields, two spaces of indentation, a newline at the end.
@@ -168,7 +171,7 @@ func (x *valueEncoder) elements(v reflect.Value, separator string) error {
 // Read reads the JSON form of the same schema version. Unknown fields are ignored.
 func Read(rd io.Reader) (*Report, error) {
 	r := &Report{}
-	if err := json.NewDecoder(rd).Decode(r); err != nil {
+	if err := bounded.ReadJSON(rd, math.MaxInt64, r); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	if r.SchemaVersion != SchemaVersion {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -151,7 +152,7 @@ func (t *task) run(ctx context.Context, in Input) error {
 		return err
 	}
 	var m keptFigures
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err := bounded.JSON(text, &m); err != nil {
 		return err
 	}
 	m.was, m.is = zerosOf(m.Was), zerosOf(m.Is)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
 )
@@ -73,7 +74,7 @@ func CheckWritten(ctx context.Context, in Input) ([]pass.Row, error) {
 		if err != nil {
 			return err
 		}
-		return json.Unmarshal(text, &w.notes)
+		return bounded.JSON(text, &w.notes)
 	})
 	noted := slices.Clone(in.Rows)
 	for _, w := range checks {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/pass"
 	"github.com/mcompress/mcompress/report"
 )
@@ -36,7 +37,12 @@ func (t *tool) applyPolicy(ctx context.Context, fs *flag.FlagSet) error {
 	if err != nil || path == "" {
 		return err
 	}
-	text, err := readAtMost(ctx, path, pass.MaxRecipe+1)
+	var text []byte
+	if t.policy == "" {
+		text, err = bounded.ReadRegular(path, pass.MaxRecipe)
+	} else {
+		text, err = readAtMost(ctx, path, pass.MaxRecipe+1) // a pipe that the user names is read
+	}
 	if err != nil {
 		return err
 	}
@@ -98,7 +104,7 @@ func findPolicy() (string, error) {
 // applied sets the flags of a policy and returns them with their values.
 func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
 	var p policy
-	if err := pass.ParseYAML(text, &p); err != nil {
+	if err := bounded.StrictYAML(text, &p); err != nil {
 		return nil, err
 	}
 	given := map[string]bool{}
@@ -129,6 +135,9 @@ func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
 		}
 		// A report has the baseline that its run was compared with; that of the policy may be a later one.
 		if !b.recorded {
+			if err := checkRegular(p.Baseline); err != nil {
+				return nil, fmt.Errorf("baseline: %w", err)
+			}
 			set = append(set, "baseline "+p.Baseline)
 			b.source, b.policy = p.Baseline, true
 		}
@@ -139,4 +148,13 @@ func applied(text []byte, fs *flag.FlagSet) ([]string, error) {
 		}
 	}
 	return set, nil
+}
+
+// checkRegular returns an error for a device or pipe, which the policy of a repository of others may name. What does not
+// exist is an error of the run.
+func checkRegular(path string) error {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	return nil
 }

@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -17,6 +15,7 @@ import (
 
 	"github.com/mcompress/mcompress"
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/report"
 )
@@ -152,7 +151,7 @@ func (f *formatting) publish(t *tool, sources []string, write func(io.Writer) er
 
 // openReport reads the JSON form of a report. One that was edited is an error.
 func openReport(path string) (*report.Report, error) {
-	text, err := os.ReadFile(path)
+	text, err := bounded.ReadFile(path, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
@@ -166,13 +165,13 @@ func openReport(path string) (*report.Report, error) {
 
 // openEnvironment reads the environment of a run; nil if there is none.
 func openEnvironment(path string) (*report.Environment, error) {
-	text, err := os.ReadFile(path)
+	text, err := bounded.ReadRegular(path, math.MaxInt64)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	e := &report.Environment{}
 	if err == nil {
-		err = json.Unmarshal(text, e)
+		err = bounded.JSON(text, e)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/vbauerster/mpb/v8/cwriter"
 
 	"github.com/mcompress/mcompress"
+	"github.com/mcompress/mcompress/internal/bounded"
 	mcli "github.com/mcompress/mcompress/internal/cli"
 	"github.com/mcompress/mcompress/internal/memory"
 )
@@ -108,6 +109,7 @@ func (t *tool) begin(c *cli.Context) error {
 	}
 	t.limited = isGiven(c, "memory-limit")
 	limitMemory(int64(t.memory))
+	bounded.SetMemory(int64(t.memory))
 	if t.version {
 		return errors.Join(t.printVersion(), exit{exitDone})
 	}

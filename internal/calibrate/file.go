@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -41,12 +43,12 @@ func Load(path string) (*File, error) {
 	if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := bounded.ReadRegular(path, math.MaxInt64)
 	if err != nil {
 		return nil, plain(path, err)
 	}
 	var f File
-	if err := json.Unmarshal(text, &f); err != nil {
+	if err := bounded.JSON(text, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if f.Version != version {

@@ -2,8 +2,9 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
+
+	"github.com/mcompress/mcompress/internal/bounded"
 )
 
 // A Log is the last line about each model in the JSON lines of runs.
@@ -24,7 +25,7 @@ func (l *Log) Read(r io.Reader) error {
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
 		var f modelFacts
-		if json.Unmarshal(lines.Bytes(), &f) != nil || f.Event != modelEvent || f.Model == "" {
+		if bounded.JSON(lines.Bytes(), &f) != nil || f.Event != modelEvent || f.Model == "" {
 			continue
 		}
 		if _, known := l.last[f.Model]; !known {

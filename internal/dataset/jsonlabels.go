@@ -3,12 +3,12 @@ package dataset
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -87,7 +87,7 @@ func (l jsonLabel) like(k jsonLabel) bool {
 // parseLabel parses a line.
 func parseLabel(line []byte) (l jsonLabel, err error) {
 	var value any
-	if err := json.Unmarshal(line, &value); err != nil {
+	if err := bounded.JSON(line, &value); err != nil {
 		return l, errors.New("not a JSON value")
 	}
 	if object, ok := value.(map[string]any); ok {

@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/engine/op"
 	"github.com/mcompress/mcompress/ir"
 )
@@ -156,7 +157,7 @@ func readStored(data []byte, key string, pool *op.Pool) (*storedHeader, *payload
 		return nil, nil, fmt.Errorf("%w: damaged header", ErrStored)
 	}
 	h := &storedHeader{}
-	if err := json.Unmarshal(text, h); err != nil {
+	if err := bounded.JSON(text, h); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrStored, err)
 	}
 	if h.Key != key {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"regexp"
 	"strconv"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/onnx"
@@ -69,12 +69,11 @@ func (d Folder) Read(_ context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	// One byte more than a document may have: without it a longer file would be read as a shorter one.
-	b, err := io.ReadAll(io.LimitReader(f, MaxDocument+1))
-	if err == nil && len(b) > MaxDocument {
-		err = fmt.Errorf("%s: larger than %d bytes", path, int64(MaxDocument))
+	b, err := bounded.Read(f, MaxDocument)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return b, err
+	return b, nil
 }
 
 // Packed decodes all files of a packed model.

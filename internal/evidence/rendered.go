@@ -3,12 +3,12 @@ package evidence
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/job"
 	"github.com/mcompress/mcompress/report"
 )
@@ -47,7 +47,7 @@ func (res *Result) Rendered(ctx context.Context, documents Files, text []byte) e
 		case f.Local:
 			times, err := documents.Read(ctx, stem+".environment.json")
 			if err == nil {
-				err = json.Unmarshal(times, environment)
+				err = bounded.JSON(times, environment)
 			}
 			if r.Environment = environment; err != nil {
 				why = "the times of the run are not here: " + err.Error()

@@ -7,8 +7,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/mcompress/mcompress/internal/bounded"
 )
 
 // MaxList is the maximum size of a list of models in bytes: that of a million paths.
@@ -17,24 +20,33 @@ const MaxList = 128 << 20
 // ReadList returns the paths of a list, separated by NUL if it has one, as find -print0 writes them, else by newlines.
 // Empty lines are left out.
 func ReadList(r io.Reader) ([]string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxList+1))
-	switch {
-	case err != nil:
+	text, err := bounded.Read(r, MaxList)
+	if err != nil {
 		return nil, err
-	case len(text) > MaxList:
-		return nil, fmt.Errorf("more than %d bytes", MaxList)
 	}
 	separator := "\n"
 	if bytes.IndexByte(text, 0) >= 0 {
 		separator = "\x00"
 	}
-	lines := strings.Split(string(text), separator)
-	for i, line := range lines {
-		if separator == "\n" {
-			lines[i] = strings.TrimSuffix(line, "\r")
-		}
+	budget := bounded.NewBudget()
+	if err := budget.Take(2 * int64(len(text))); err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(lines, func(line string) bool { return line == "" }), nil
+	var paths []string
+	for line := range strings.SplitSeq(string(text), separator) {
+		if separator == "\n" {
+			line = strings.TrimSuffix(line, "\r")
+		}
+		if line == "" {
+			continue
+		}
+		// Lists are grown by copying.
+		if err := budget.Take(2 * int64(unsafe.Sizeof(line))); err != nil {
+			return nil, err
+		}
+		paths = append(paths, line)
+	}
+	return paths, nil
 }
 
 // Expand replaces patterns, such as models/**/*.onnx, by the files that match them, sorted. A path of a file is none,
@@ -45,6 +57,9 @@ func Expand(paths []string) ([]string, error) {
 		if _, err := os.Lstat(path); err == nil || strings.Contains(path, "://") || !strings.ContainsAny(path, "*?[{") {
 			all = append(all, path)
 			continue
+		}
+		if err := bounded.CheckPattern(path); err != nil {
+			return nil, err
 		}
 		found, err := doublestar.FilepathGlob(path, doublestar.WithFilesOnly())
 		switch {

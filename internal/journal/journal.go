@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -216,7 +218,7 @@ func (j *Journal) identified() (bool, error) {
 		return false, nil
 	}
 	var was Identity
-	if err := json.NewDecoder(io.NewSectionReader(parts[0], 0, parts[0].Size())).Decode(&was); err != nil {
+	if err := bounded.ReadJSON(io.NewSectionReader(parts[0], 0, parts[0].Size()), math.MaxInt64, &was); err != nil {
 		return true, &ForeignError{j.dir, "an unknown format"}
 	}
 	now, err := j.identify()

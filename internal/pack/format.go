@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/untrusted"
 )
 
@@ -159,7 +160,7 @@ func (c chunkRecord) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads the row.
 func (c *chunkRecord) UnmarshalJSON(b []byte) error {
 	var v [4]int
-	if err := json.Unmarshal(b, &v); err != nil {
+	if err := bounded.JSON(b, &v); err != nil {
 		return err
 	}
 	*c = chunkRecord{kind(v[0]), v[1], v[2], v[3]}
@@ -201,7 +202,7 @@ func decodeJSON(h header, payload []byte, v any) error {
 	if len(text) != h.raw || checksum(text) != h.sum {
 		return errDigest
 	}
-	return json.Unmarshal(text, v)
+	return bounded.JSON(text, v)
 }
 
 // errDigest is the error of content that was changed.

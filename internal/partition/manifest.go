@@ -2,13 +2,13 @@ package partition
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/digest"
 	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/report/partition"
@@ -34,7 +34,7 @@ func ReadManifest(path string) (*partition.ShardManifest, error) {
 		partition.ShardManifest
 		Stages []partition.Member `json:"stages"`
 	}
-	if err := json.NewDecoder(f).Decode(&m); err != nil {
+	if err := bounded.ReadJSON(f, maxManifest, &m); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if m.Version != ManifestVersion {

@@ -135,7 +135,7 @@ func TestManifestOfStages(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"version": 1, "stages": [` + second +
 			`], "outputs": [{"name": "y", "from": "b"}]}`: "not an output of an earlier file",
-		`{`: "unexpected EOF",
+		`{`: "unexpected end of JSON input",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"cmp"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/retry"
 )
 
@@ -66,11 +66,20 @@ func (e *statusError) Is(target error) bool {
 // maxErrorBody limits what is read of a response about an error.
 const maxErrorBody = 64 << 10
 
+// readXML decodes a document of at most limit bytes.
+func readXML(r io.Reader, limit int64, out any) error {
+	text, err := bounded.Read(r, limit)
+	if err != nil {
+		return err
+	}
+	return bounded.XML(text, out)
+}
+
 // responseError is the error of a response, which may have S3's description of it.
 func responseError(r *http.Response) error {
 	e := &statusError{status: r.StatusCode}
 	var described struct{ Code, Message, Region string }
-	if xml.NewDecoder(io.LimitReader(r.Body, maxErrorBody)).Decode(&described) == nil {
+	if readXML(r.Body, maxErrorBody, &described) == nil {
 		e.code, e.message = described.Code, described.Message
 	}
 	// A redirect has it in the header, a signature for another region in the body.

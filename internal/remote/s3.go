@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/remote/signing"
 )
 
@@ -163,14 +164,14 @@ func (c *s3Client) xml(ctx context.Context, r s3Request, out any) error {
 		XMLName       xml.Name
 		Code, Message string
 	}
-	if err := xml.Unmarshal(text, &root); err != nil {
+	if err := bounded.XML(text, &root); err != nil {
 		return fmt.Errorf("the response is no XML: %w", err)
 	}
 	// The status that this error would have had, so that it is transient as InternalError and SlowDown are.
 	if root.XMLName.Local == "Error" {
 		return &statusError{status: http.StatusInternalServerError, code: root.Code, message: root.Message}
 	}
-	return xml.Unmarshal(text, out)
+	return bounded.XML(text, out)
 }
 
 // maxDocument limits responses in memory: the largest are pages of 1000 keys, of up to 1024 bytes, which are escaped.

@@ -12,6 +12,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+
+	"github.com/mcompress/mcompress/internal/bounded"
 )
 
 // The types of the formats: https://github.com/sigstore/model-transparency (predicate),
@@ -126,7 +128,7 @@ func seal(s *statement, key *ecdsa.PrivateKey) ([]byte, error) {
 // Open returns the content of a bundle that was signed with the key: ErrKey if it was not.
 func Open(text []byte, key *ecdsa.PublicKey) (*Signed, error) {
 	var b bundle
-	if err := json.Unmarshal(text, &b); err != nil {
+	if err := bounded.JSON(text, &b); err != nil {
 		return nil, fmt.Errorf("not a signature bundle: %w", err)
 	}
 	if b.Envelope.PayloadType != payloadType || len(b.Envelope.Signatures) == 0 {
@@ -153,7 +155,7 @@ func Open(text []byte, key *ecdsa.PublicKey) (*Signed, error) {
 // parse reads and checks a payload whose signature is valid.
 func parse(payload []byte) (*Signed, error) {
 	var s statement
-	if err := json.Unmarshal(payload, &s); err != nil {
+	if err := bounded.JSON(payload, &s); err != nil {
 		return nil, fmt.Errorf("not an in-toto statement: %w", err)
 	}
 	how := s.Predicate.Serialization

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
 	"github.com/mcompress/mcompress/pass"
@@ -82,7 +83,7 @@ func knownLayers(j ir.Journal, candidates []Candidate) (list []*layer, ok bool) 
 	}
 	text, ok := result(foundUnit)
 	var found []pass.Sensitivity
-	if !ok || json.Unmarshal(text, &found) != nil {
+	if !ok || bounded.JSON(text, &found) != nil {
 		return nil, false
 	}
 	for _, f := range found {

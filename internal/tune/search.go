@@ -12,6 +12,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/metric"
 	"github.com/mcompress/mcompress/internal/verify"
 	"github.com/mcompress/mcompress/ir"
@@ -299,7 +300,7 @@ func (t *tuner) try(ctx context.Context, layers []*layer, c choice, what string,
 	}
 	t.tries++
 	var r trialResult
-	if err := json.Unmarshal(text, &r); err != nil || r.Trial == nil {
+	if err := bounded.JSON(text, &r); err != nil || r.Trial == nil {
 		return false, err
 	}
 	// From the journal as from a trial, so that an interrupted search goes on with the same trials.

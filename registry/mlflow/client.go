@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/retry"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/registry/internal/transfer"
@@ -130,7 +131,7 @@ func (m *client) answer(req *http.Request, out any) error {
 	if out == nil {
 		out = &struct{}{}
 	}
-	if err := json.Unmarshal(text, out); err != nil {
+	if err := bounded.JSON(text, out); err != nil {
 		return m.refused(
 			fmt.Errorf(
 				"%s is no MLflow server, or its path is missing before the name of the model: the response is %s",
@@ -160,7 +161,7 @@ func (m *client) failed(ctx context.Context, err error) error {
 func (m *client) status(resp *http.Response) error {
 	e := &responseError{Status: resp.StatusCode}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
-	if json.Unmarshal(text, e) != nil || e.Message == "" {
+	if bounded.JSON(text, e) != nil || e.Message == "" {
 		e.Message = http.StatusText(resp.StatusCode)
 		if len(text) > 0 && len(text) < 300 && !bytes.ContainsAny(text, "<{") {
 			e.Message = string(text)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/registry"
 )
 
@@ -51,7 +51,7 @@ func list(ctx context.Context, ref registry.Reference, o registry.Options) (*reg
 		return nil, err
 	}
 	var manifest fileList
-	if err := json.Unmarshal(text, &manifest); err != nil {
+	if err := bounded.JSON(text, &manifest); err != nil {
 		return nil, &registry.ContentError{What: manifestName, Err: err}
 	}
 	open := func(ctx context.Context, f registry.File, from int64) (io.ReadCloser, int64, error) {

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/retry"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/registry/internal/transfer"
@@ -46,7 +46,7 @@ func (r *repository) do(req *http.Request, want ...int) (*http.Response, error) 
 func responseError(resp *http.Response) *errcode.ErrorResponse {
 	e := &errcode.ErrorResponse{Method: resp.Request.Method, URL: resp.Request.URL, StatusCode: resp.StatusCode}
 	var body struct{ Errors errcode.Errors }
-	if json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&body) == nil {
+	if bounded.ReadJSON(resp.Body, 1<<16, &body) == nil {
 		e.Errors = body.Errors
 	}
 	return e

@@ -4,9 +4,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/opencontainers/go-digest"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/registry/internal/reported"
 )
@@ -58,7 +58,7 @@ func (c *modelConfig) describe(a *registry.Artifact) error {
 		return nil // pruned, perhaps, but not quantized
 	}
 	var parsed struct{ Steps []struct{ Method string } }
-	if err := yaml.Unmarshal([]byte(recipe.Text), &parsed); err != nil {
+	if err := bounded.YAML([]byte(recipe.Text), &parsed); err != nil {
 		return &registry.ContentError{What: f.Path, Err: err}
 	}
 	var methods []string

@@ -3,7 +3,6 @@ package oci
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/report"
 )
@@ -62,7 +62,7 @@ func (r *repository) read(ctx context.Context, name string) (d ocispec.Descripto
 			Err:  fmt.Errorf("%s is not the manifest of one model", d.MediaType),
 		}
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
+	if err := bounded.JSON(text, &m); err != nil {
 		return d, m, &registry.ContentError{What: r.ref.String(), Err: fmt.Errorf("manifest: %w", err)}
 	}
 	return d, m, nil

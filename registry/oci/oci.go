@@ -57,6 +57,10 @@ func parse(rest string) (registry.Reference, error) {
 
 // A repository is one repository of an OCI registry (OCI distribution specification, version 1.1). Manifests and tokens
 // are those of oras-go; blobs are transferred by blob.go.
+// maxMetadata is the maximum size in bytes of lists that the client of the registry decodes: a list of empty manifests
+// takes a hundred times as much memory.
+const maxMetadata = 1 << 20
+
 type repository struct {
 	*remote.Repository
 	auth     *auth.Client
@@ -78,6 +82,7 @@ func open(ref registry.Reference, o registry.Options) (*repository, error) {
 		Reference: orasregistry.Reference{Registry: ref.Host, Repository: ref.Name}, PlainHTTP: protocol == "http",
 		SkipReferrersGC:      true, // registries refuse to delete by default
 		ReferrerListMaxPages: 100,
+		MaxMetadataBytes:     maxMetadata,
 	}
 	client := &auth.Client{
 		Client:     transfer.Client(o.Insecure, o.Backoff),

@@ -17,43 +17,44 @@ func Arrows() map[string][]string {
 		"ir":                  {},
 		"internal/kernel":     {},
 		"internal/atomicfile": {},
-		"internal/journal":    {"internal/atomicfile", "internal/fleet", "ir"},
+		"internal/bounded":    {},
+		"internal/journal":    {"internal/atomicfile", "internal/bounded", "internal/fleet", "ir"},
 		"internal/invariants": {},
 		"internal/manifest":   {},
 		"internal/memory":     {"ir"},
 		// pass holds what methods share, and that includes reading weights with kernels.
-		"pass":               {"ir", "internal/kernel", "internal/memory"},
-		"internal/pack":      {"internal/kernel", "internal/untrusted", "ir"},
-		"internal/remote":    {"internal/atomicfile", "internal/redact", "internal/retry", "onnx"},
+		"pass":               {"ir", "internal/bounded", "internal/kernel", "internal/memory"},
+		"internal/pack":      {"internal/bounded", "internal/kernel", "internal/untrusted", "ir"},
+		"internal/remote":    {"internal/atomicfile", "internal/bounded", "internal/redact", "internal/retry", "onnx"},
 		"internal/retry":     {},
 		"s3":                 {"internal/remote"},
-		"onnx":               {"ir", "internal/atomicfile", "internal/filestate", "internal/pack"},
+		"onnx":               {"ir", "internal/atomicfile", "internal/bounded", "internal/filestate", "internal/pack"},
 		"internal/untrusted": {},
 		"internal/redact":    {},
 		"internal/filestate": {},
 		"internal/webp":      {},
-		"internal/engine":    {"ir", "internal/kernel", "internal/memory", "internal/webp"},
-		"internal/dataset":   {"ir", "onnx", "pass", "internal/kernel", "internal/remote", "internal/webp"},
+		"internal/engine":    {"ir", "internal/bounded", "internal/kernel", "internal/memory", "internal/webp"},
+		"internal/dataset":   {"ir", "onnx", "pass", "internal/bounded", "internal/kernel", "internal/remote", "internal/webp"},
 		"internal/metric":    {"internal/engine", "internal/dataset", "internal/atomicfile", "ir"},
 		"internal/verify":    {"internal/engine", "internal/dataset", "internal/metric", "ir", "report"},
 		"internal/profile":   {"internal/engine", "internal/memory"},
 		"internal/calibrate": {"pass", "ir", "internal/kernel", "internal/memory", "internal/engine",
-			"internal/dataset", "internal/atomicfile"},
+			"internal/dataset", "internal/atomicfile", "internal/bounded"},
 		// report measures weights with the kernel that defines the order of its sums.
-		"report": {"ir", "internal/kernel", "pass", "internal/memory"},
-		"registry": {"onnx", "ir", "report", "internal/atomicfile", "internal/folder", "internal/digest",
-			"internal/redact", "internal/retry", "internal/untrusted"},
+		"report": {"ir", "internal/bounded", "internal/kernel", "pass", "internal/memory"},
+		"registry": {"onnx", "ir", "report", "internal/atomicfile", "internal/bounded", "internal/folder",
+			"internal/digest", "internal/redact", "internal/retry", "internal/untrusted"},
 		"internal/child": {},
 		// the program is a user of the library: what it does besides are flags, text and terminals
 		"cmd": {"distill", "ir", "pass", "prune", "quantize", "registry", "report", "s3", "sparse",
-			"internal/atomicfile", "internal/child", "internal/cli", "internal/fleet", "internal/index", "internal/latency",
+			"internal/atomicfile", "internal/bounded", "internal/child", "internal/cli", "internal/fleet", "internal/index", "internal/latency",
 			"internal/manifest", "internal/memory", "internal/memplan", "internal/metric", "internal/profile"},
 		"internal/dev/conform": {}, // it is the reference for the others
 		"internal/dev/lint":    {"internal/dev/conform"},
 	}
 	for _, m := range methods {
 		allowed[m] = []string{"pass", "ir", "internal/kernel", "internal/memory", "internal/engine",
-			"internal/dataset", "internal/calibrate", "internal/atomicfile"}
+			"internal/dataset", "internal/calibrate", "internal/atomicfile", "internal/bounded"}
 	}
 	// quantize writes small pieces where the checks are compiled in.
 	allowed["quantize"] = append(allowed["quantize"], "internal/invariants")

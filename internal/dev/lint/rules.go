@@ -14,6 +14,7 @@ func Rules() []Rule {
 		{"arrows", wrongImports},
 		{"banned imports", bannedImports},
 		{"banned calls", bannedCalls},
+		{"decoders", unboundedDecoders},
 		{"init", initFunctions},
 		{"globals", changedGlobals},
 		{"operators", operatorLists},

@@ -1,4 +1,4 @@
-package pass
+package bounded
 
 import (
 	"bytes"
@@ -14,24 +14,37 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Limits of recipes. A deeper or larger document takes the parser gigabytes.
+// Limits of YAML. A deeper or larger document takes the parser gigabytes.
 const (
-	// MaxRecipe is the maximum size of a recipe in bytes.
-	MaxRecipe = 1 << 20
+	// MaxYAML is the maximum size of a document in bytes.
+	MaxYAML = 1 << 20
 	// maxNesting is the maximum number of open collections; a recipe has 4. A key and its value count as levels of
 	// their line.
 	maxNesting = 32
+	// maxMarks is the maximum number of characters that may begin a token: tokens take 300 bytes and more each, and the
+	// time of the parser is quadratic in those of an empty list: a second for as many.
+	maxMarks = 1 << 16
+	// maxDocuments is the maximum number of lines ---: the parser copies what is left for each.
+	maxDocuments = 16
 )
 
-// ParseYAML decodes the only document of text, which is at most MaxRecipe bytes, into doc. Unknown fields, anchors and
+// StrictYAML decodes the only document of text, which is at most MaxYAML bytes, into doc. Unknown fields, anchors and
 // aliases are errors.
-func ParseYAML(text []byte, doc any) error {
-	if len(text) > MaxRecipe {
-		return fmt.Errorf("more than %d bytes", MaxRecipe)
+func StrictYAML(text []byte, doc any) error { return decodeYAML(text, doc, yaml.Strict()) }
+
+// YAML is StrictYAML for documents of others, which may have more fields.
+func YAML(text []byte, doc any) error { return decodeYAML(text, doc) }
+
+func decodeYAML(text []byte, doc any, options ...yaml.DecodeOption) error {
+	if len(text) > MaxYAML {
+		return errorf("more than %d bytes", MaxYAML)
 	}
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if !utf8.Valid(text) {
 		return errors.New("not UTF-8")
+	}
+	if countMarks(text) > maxMarks {
+		return errorf("more than %d items and keys", maxMarks)
 	}
 	// The lexer alone, as the parser takes gigabytes for 100 KB of brackets: nesting is checked before it runs.
 	tokens := lexer.Tokenize(string(text))
@@ -46,20 +59,37 @@ func ParseYAML(text []byte, doc any) error {
 	if err != nil || body == nil {
 		return err
 	}
-	if err := yaml.NodeToValue(body, doc, yaml.Strict()); err != nil {
+	if err := yaml.NodeToValue(body, doc, options...); err != nil {
 		return oneLine(err)
 	}
 	return nil
 }
 
+// countMarks is the number of lines, and of characters that have a meaning in YAML.
+func countMarks(text []byte) (n int) {
+	before := byte('\n')
+	for _, c := range text {
+		// In names a dash is a letter.
+		if c == '-' && (before == ' ' || before == '\n' || before == '-') || strings.IndexByte("\n,:[]{}?#&*!|>%@`'\"", c) >= 0 {
+			n++
+		}
+		before = c
+	}
+	return n
+}
+
 // checkTokens bounds the nesting before the parser runs, and refuses aliases, which repeat content.
 func checkTokens(tokens token.Tokens) error {
-	flow := 0
+	flow, documents := 0, 0
 	var columns []int // of the tokens to the left that the current one may be part of
 	for _, t := range tokens {
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
 			return fmt.Errorf("line %d: anchors and aliases are not supported", t.Position.Line)
+		case token.DocumentHeaderType, token.DocumentEndType:
+			if documents++; documents > maxDocuments {
+				return errorf("line %d: more than %d documents", t.Position.Line, maxDocuments)
+			}
 		case token.SequenceStartType, token.MappingStartType:
 			flow++
 		case token.SequenceEndType, token.MappingEndType:
