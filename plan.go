@@ -219,9 +219,6 @@ func (d *division) run(ctx context.Context, l Limits, e Events) (f Finalized, er
 // maxPlan limits the bytes of plan.json, which has the command line and the names of the result's files.
 const maxPlan = 16 << 20
 
-// maxPlanWorkers is the maximum number of workers of a plan: each has memory in every other one, and a data file.
-const maxPlanWorkers = 1 << 12
-
 // OpenPlan reads the plan in a folder, on disk or in a bucket.
 func OpenPlan(ctx context.Context, folder string) (*Plan, error) {
 	path := remote.Join(folder, planFile)
@@ -275,8 +272,6 @@ func (p *Plan) check() error {
 	switch {
 	case p.Workers < 1:
 		return fieldErrorf("a plan has at least one worker")
-	case p.Workers > maxPlanWorkers:
-		return fieldErrorf("%d workers; a plan has at most %d", p.Workers, maxPlanWorkers)
 	case r.Output != "" || r.DataFiles != 0:
 		return fieldErrorf("a plan sets {Output} and {DataFiles}")
 	case r.Reports.Dir != "" || r.ExportDir != "" || r.Verification.WeightCache != "":
@@ -284,6 +279,10 @@ func (p *Plan) check() error {
 			"{Verification.WeightCache}")
 	case r.Push != "":
 		return fieldErrorf("a plan has no {Push}: push the result when it is finalized")
+	}
+	// Each worker has a data file, and memory in every other one.
+	if err := pass.CheckDataFiles(p.Workers); err != nil {
+		return fieldErrorf("workers: %w", err)
 	}
 	return nil
 }

@@ -278,6 +278,12 @@ func TestResultsOfAFailedPush(t *testing.T) {
 
 // A plan that was changed, and one whose processes would write elsewhere or run programs that nobody allowed, is refused.
 func TestForeignPlans(t *testing.T) {
+	for _, workers := range []int{0, 513, 1 << 31} {
+		r := mcompress.Request{Models: []string{fixture("mlp.onnx")}, Steps: []mcompress.Step{quantize.WeightInt8{}}}
+		if _, err := r.Plan(t.Context(), filepath.Join(t.TempDir(), "plan"), workers); err == nil {
+			t.Errorf("a plan of %d workers", workers)
+		}
+	}
 	plan := func(r mcompress.Request) (*mcompress.Plan, error) {
 		r.Models, r.Steps = []string{fixture("mlp.onnx")}, []mcompress.Step{quantize.WeightInt8{}}
 		return r.Plan(t.Context(), filepath.Join(t.TempDir(), "plan"), 2)

@@ -138,3 +138,32 @@ func listing(t *testing.T) string {
 	}
 	return strings.Join(names, " ")
 }
+
+// What the program finds by itself, or a file of others names, is read if it is a regular file: a pipe would be waited
+// for, and a device has no end.
+func TestPoliciesNameRegularFiles(t *testing.T) {
+	eachPolicy := map[string]func() error{
+		"a pipe": func() error { return syscall.Mkfifo("mcompress.yaml", 0o600) },
+		"a device": func() error {
+			return os.WriteFile("mcompress.yaml", []byte("gates: {max-baseline-size-ratio: 1}\nbaseline: /dev/zero\n"), 0o600)
+		},
+		"a link to a device": func() error {
+			return errors.Join(os.WriteFile("mcompress.yaml",
+				[]byte("gates: {max-baseline-size-ratio: 1}\nbaseline: before.onnx\n"), 0o600),
+				os.Symlink("/dev/zero", "before.report.json"))
+		},
+	}
+	for name, write := range eachPolicy {
+		t.Run(name, func(t *testing.T) {
+			model := filepath.Join(filepath.Dir(conform.Fixtures(t)[0]), "mlp.onnx")
+			t.Chdir(t.TempDir())
+			if err := write(); err != nil {
+				t.Fatal(err)
+			}
+			if code, _, stderr := call("quantize", "-o", "out.onnx", model); code != exitUsage && code != exitInput ||
+				!strings.Contains(stderr, "not a regular file") {
+				t.Errorf("exit code %d, %s", code, stderr)
+			}
+		})
+	}
+}

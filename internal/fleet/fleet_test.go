@@ -39,7 +39,7 @@ func TestExpand(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
-	for _, pattern := range []string{"*.bin", "{a"} {
+	for _, pattern := range []string{"*.bin", "{a", strings.Repeat("{a,b}", 30) + ".onnx"} {
 		if _, err := Expand([]string{pattern}); err == nil {
 			t.Errorf("%s is no error", pattern)
 		}

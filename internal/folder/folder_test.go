@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/pass"
 )
 
@@ -262,6 +264,40 @@ func TestNestingIsBounded(t *testing.T) {
 	if _, err := parse(nested(maxNesting + 1)); err == nil ||
 		!strings.Contains(err.Error(), fmt.Sprintf("nested deeper than %d levels", maxNesting)) {
 		t.Errorf("more levels: %v", err)
+	}
+}
+
+// The memory of a value does not depend on its depth, and edits take time in proportion to the values.
+func TestConfigurationTakesLinearMemoryAndTime(t *testing.T) {
+	const values = 100_000
+	for _, text := range []string{
+		"[" + strings.Repeat("0,", values) + "0]",
+		strings.Repeat(`{"layer":`, 90) + "[" + strings.Repeat("0,", values) + "0]" + strings.Repeat("}", 90),
+	} {
+		bytes := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := parse([]byte(text)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}).AllocedBytesPerOp()
+		if each := bytes / values; each > 200 {
+			t.Errorf("%.20s: %d bytes for each value", text, each)
+		}
+	}
+	c, err := parse([]byte("[" + strings.Repeat(`{"filename":"m.onnx"},`, values) + `{"filename":"n.onnx"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	renamed := c.renamed(nil, "m.onnx", "r.onnx")
+	if took := time.Since(start); took > 10*time.Second || strings.Count(string(renamed), "r.onnx") != values {
+		t.Errorf("%v for %d edits", took, strings.Count(string(renamed), "r.onnx"))
+	}
+	var limit *bounded.Error
+	if _, err := parse([]byte("[" + strings.Repeat("0,", 4<<20) + "0]")); !errors.As(err, &limit) {
+		t.Errorf("millions of values: got %v", err)
 	}
 }
 
