@@ -2,6 +2,7 @@ package mcompress_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -278,7 +279,7 @@ func TestResultsOfAFailedPush(t *testing.T) {
 
 // A plan that was changed, and one whose processes would write elsewhere or run programs that nobody allowed, is refused.
 func TestForeignPlans(t *testing.T) {
-	for _, workers := range []int{0, 513, 1 << 31} {
+	for _, workers := range []int{0, 513, math.MaxInt32} {
 		r := mcompress.Request{Models: []string{fixture("mlp.onnx")}, Steps: []mcompress.Step{quantize.WeightInt8{}}}
 		if _, err := r.Plan(t.Context(), filepath.Join(t.TempDir(), "plan"), workers); err == nil {
 			t.Errorf("a plan of %d workers", workers)
