@@ -59,11 +59,17 @@ func (g *Graph) AddConst(hint string, t *Tensor) *Value {
 // NewNode returns a node of g that is not in its list yet; place it by Append or
 // InsertBefore. Its outputs are set by SetOutputs.
 func (g *Graph) NewNode(op OpID, inputs []*Value, attrs ...*Attr) *Node {
-	n := &Node{Op: op, Attrs: attrs, graph: g, inputs: make([]*Value, len(inputs))}
+	n := &Node{Op: op, Attrs: attrs}
+	g.Adopt(n, inputs)
+	return n
+}
+
+// Adopt makes n, which is in no graph, a node of g with these inputs, as NewNode does, for decoding files.
+func (g *Graph) Adopt(n *Node, inputs []*Value) {
+	n.graph, n.inputs = g, make([]*Value, len(inputs))
 	for i, v := range inputs {
 		n.SetInput(i, v)
 	}
-	return n
 }
 
 // SetOutputs makes n the producer of vs.

@@ -12,6 +12,9 @@ import (
 type decoder struct {
 	cursor
 	folder *folder
+	slab   []protoNode       // the next nodes
+	inputs []*ir.Value       // of the node that is built
+	words  map[string]string // names of operators, domains and attributes
 }
 
 func (d *decoder) decode() (*ir.Model, error) {
@@ -203,7 +206,7 @@ func (d *decoder) functionDefault(fx *functionExtra, f field) error {
 	if err := d.attr(p, f); err != nil {
 		return err
 	}
-	for _, sub := range p.subs {
+	for _, sub := range p.subs() {
 		g, err := d.detached(sub.pieces)
 		if err != nil {
 			return err
@@ -211,6 +214,33 @@ func (d *decoder) functionDefault(fx *functionExtra, f field) error {
 		sub.attach(g)
 	}
 	fx.defaults = append(fx.defaults, p.node.Attrs...)
+	return nil
+}
+
+// maxWords bounds the words that are kept to be shared: real models have some hundred of them.
+const maxWords = 1 << 12
+
+// word is text of a field that has few values, each of which is in memory once.
+func (d *decoder) word(s *string, x *extra, f field) error {
+	const long = 64
+	if f.len() == 0 || f.len() > long || f.typ != protowire.BytesType {
+		return d.text(s, x, f)
+	}
+	b, err := d.within(f.off, f.end)
+	if err != nil {
+		return err
+	}
+	if known, ok := d.words[string(b)]; ok {
+		*s = known
+		return nil
+	}
+	*s = string(b)
+	if len(d.words) < maxWords {
+		if d.words == nil {
+			d.words = map[string]string{}
+		}
+		d.words[*s] = *s
+	}
 	return nil
 }
 

@@ -15,9 +15,29 @@ import (
 type protoNode struct {
 	node    *ir.Node
 	in, out []string
-	subs    []protoSub
-	sparse  *ir.Tensor // the dense form of a sparse_tensor attribute
-	at      int64
+	rare    *protoRare // nil for most
+}
+
+// A protoRare is what few nodes have.
+type protoRare struct {
+	subs   []protoSub
+	sparse *ir.Tensor // the dense form of a sparse_tensor attribute
+}
+
+// more is where the rare parts of p are added.
+func (p *protoNode) more() *protoRare {
+	if p.rare == nil {
+		p.rare = &protoRare{}
+	}
+	return p.rare
+}
+
+// subs are the subgraphs of p.
+func (p *protoNode) subs() []protoSub {
+	if p.rare == nil {
+		return nil
+	}
+	return p.rare.subs
 }
 
 // A protoSub is a subgraph of a node, in the pieces it came in.
@@ -37,7 +57,7 @@ func (s protoSub) attach(g *ir.Graph) {
 }
 
 func (d *decoder) node(g *protoGraph, f field) error {
-	p := &protoNode{node: &ir.Node{}, at: f.at}
+	p := d.newNode()
 	var x extra
 	err := d.each(f.off, f.end, func(f field) error {
 		switch f.num {
@@ -48,9 +68,9 @@ func (d *decoder) node(g *protoGraph, f field) error {
 		case nodeName:
 			return d.text(&p.node.Name, &x, f)
 		case nodeOp:
-			return d.text(&p.node.Op.Type, &x, f)
+			return d.word(&p.node.Op.Type, &x, f)
 		case nodeDomain:
-			return d.text(&p.node.Op.Domain, &x, f)
+			return d.word(&p.node.Op.Domain, &x, f)
 		case nodeOverload:
 			return d.text(&p.node.Op.Overload, &x, f)
 		case nodeAttribute:
@@ -63,9 +83,26 @@ func (d *decoder) node(g *protoGraph, f field) error {
 		}
 		return d.addField(&x, f)
 	})
-	p.node.Extra = x
+	if x != nil {
+		p.node.Extra = x
+	}
 	g.nodes = append(g.nodes, p)
 	return err
+}
+
+// nodesPerSlab is the number of nodes that are allocated at a time. Models have up to millions.
+const nodesPerSlab = 128
+
+// newNode returns an empty node. Those that are no longer needed once the graph is built are allocated apart from those
+// that stay.
+func (d *decoder) newNode() *protoNode {
+	if len(d.slab) == 0 {
+		d.slab = make([]protoNode, nodesPerSlab)
+	}
+	p := &d.slab[0]
+	d.slab = d.slab[1:]
+	p.node = &ir.Node{}
+	return p
 }
 
 // maxList is the size up to which a list attribute is decoded. That of a forest of 100,000 nodes is; longer ones
@@ -94,12 +131,13 @@ func (d *decoder) attrMessages(p *protoNode, a *ir.Attr, in attrPieces) (err err
 		}
 	}
 	if in.sparse != nil {
-		if a.Sparse, p.sparse, err = d.sparse(in.sparse); err != nil {
+		if a.Sparse, p.more().sparse, err = d.sparse(in.sparse); err != nil {
 			return err
 		}
 	}
 	if in.graph != nil {
-		p.subs = append(p.subs, protoSub{attr: a, pieces: in.graph})
+		r := p.more()
+		r.subs = append(r.subs, protoSub{attr: a, pieces: in.graph})
 	}
 	return nil
 }
@@ -107,7 +145,7 @@ func (d *decoder) attrMessages(p *protoNode, a *ir.Attr, in attrPieces) (err err
 func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, f field) (err error) {
 	switch f.num {
 	case attrName:
-		return d.text(&a.Name, x, f)
+		return d.word(&a.Name, x, f)
 	case attrType:
 		if f.v == 0 || f.v > 0xff {
 			return d.addField(x, f) // explicitly undefined, or newer than this program
@@ -125,7 +163,8 @@ func (d *decoder) attrField(p *protoNode, a *ir.Attr, x *extra, in *attrPieces, 
 		in.graph = append(in.graph, f)
 		return nil
 	case attrGraphs:
-		p.subs = append(p.subs, protoSub{attr: a, pieces: []field{f}, listed: true})
+		r := p.more()
+		r.subs = append(r.subs, protoSub{attr: a, pieces: []field{f}, listed: true})
 		return nil
 	case attrTypeProto, attrTypeProtos:
 		a.Elided = true
@@ -202,7 +241,7 @@ func (p *protoNode) lift() *ir.Tensor {
 	case "value":
 		return a.Tensor
 	case "sparse_value":
-		return p.sparse
+		return p.more().sparse
 	case "value_float":
 		return constant(ir.Float, nil, ir.Floats(a.F))
 	case "value_int":

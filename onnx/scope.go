@@ -77,9 +77,9 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 	if err := d.buildConsts(s, g, at); err != nil {
 		return err
 	}
-	made := s.defineOutputs(g)
-	for i, p := range g.nodes {
-		if err := d.buildNode(s, p, made[i], x); err != nil {
+	s.defineOutputs(g)
+	for _, p := range g.nodes {
+		if err := d.buildNode(s, p, x); err != nil {
 			return err
 		}
 	}
@@ -183,47 +183,46 @@ func (d *decoder) buildConst(s *scope, t *ir.Tensor, at int64) (*ir.Value, error
 }
 
 // defineOutputs makes the values of every node before any is read, as a node may
-// read what a later one makes.
-func (s *scope) defineOutputs(g *protoGraph) [][]*ir.Value {
-	made := make([][]*ir.Value, len(g.nodes))
-	for i, p := range g.nodes {
-		vs := make([]*ir.Value, len(p.out))
+// read what a later one makes. They have no producers yet: what a node reads depends on what was made before it.
+func (s *scope) defineOutputs(g *protoGraph) {
+	for _, p := range g.nodes {
+		p.node.Outputs = make([]*ir.Value, len(p.out))
 		for j, name := range p.out {
 			if name != "" {
-				vs[j] = s.define(name)
+				p.node.Outputs[j] = s.define(name)
 			}
 		}
-		made[i] = vs
 	}
-	return made
 }
 
-func (d *decoder) buildNode(s *scope, p *protoNode, outs []*ir.Value, x *graphExtra) error {
+func (d *decoder) buildNode(s *scope, p *protoNode, x *graphExtra) error {
 	if err := d.interrupted(); err != nil {
 		return err
 	}
 	d.enter(p)
 	defer d.leave()
+	n := p.node
 	if t := p.lift(); t != nil {
-		s.lift(p, outs[0], t, x)
+		v := n.Outputs[0]
+		n.Outputs = nil // it is no node of the graph
+		s.lift(p, v, t, x)
 		return nil
 	}
-	in := make([]*ir.Value, len(p.in))
-	for i, name := range p.in {
-		in[i] = s.resolve(name)
+	d.inputs = d.inputs[:0]
+	for _, name := range p.in {
+		d.inputs = append(d.inputs, s.resolve(name))
 	}
-	n := s.g.NewNode(p.node.Op, in, p.node.Attrs...)
-	n.Name, n.Module, n.Extra = p.node.Name, p.node.Module, p.node.Extra
+	s.g.Adopt(n, d.inputs)
 	s.g.Append(n)
-	for _, sub := range p.subs {
+	for _, sub := range p.subs() {
 		h := ir.NewSubgraph(s.g, n)
 		if err := d.graph(h, sub.pieces, s); err != nil {
 			return err
 		}
 		sub.attach(h)
 	}
-	n.SetOutputs(outs...) // its subgraphs cannot read them
-	s.advance(outs)
+	n.SetOutputs(n.Outputs...) // its subgraphs cannot read them
+	s.advance(n.Outputs)
 	return nil
 }
 
