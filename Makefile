@@ -97,7 +97,7 @@ generate:
 	go generate ./...
 
 fuzz: $(environment)
-	FUZZTIME=$(FUZZTIME) .ci/fuzz
+	FUZZTIME=$(FUZZTIME) FUZZCOUNT=$(FUZZCOUNT) .ci/fuzz
 
 # Random commands on mutated models, for FUZZCOMMANDS=-time=2h; resumable, findings are in .bench/fuzz-commands.
 fuzz-commands:
