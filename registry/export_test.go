@@ -20,3 +20,10 @@ func HubFiles(ctx context.Context, a *Artifact, dir string) (int, error) {
 
 // Unregister removes a kind.
 func Unregister(scheme string) { kinds.Delete(scheme) }
+
+// AdoptCard returns the base model and the task that the card of a model has.
+func AdoptCard(path string) (base, task string, err error) {
+	h := &hub{}
+	err = h.adopt(path)
+	return h.card.BaseModel, h.card.PipelineTag, err
+}

@@ -222,7 +222,7 @@ type job struct {
 }
 
 // input saves j's model, runs its methods over it, saves that too and opens both.
-func (j *job) input(t *testing.T) Input {
+func (j *job) input(t testing.TB) Input {
 	t.Helper()
 	dir := t.TempDir()
 	eval := ir.NewEval(dir)
@@ -252,7 +252,7 @@ func (j *job) input(t *testing.T) Input {
 	return in
 }
 
-func newStep(t *testing.T, m *pass.Method, set map[string]string) pass.Options {
+func newStep(t testing.TB, m *pass.Method, set map[string]string) pass.Options {
 	t.Helper()
 	s, err := pass.NewStep(m, func(fs *flag.FlagSet) error {
 		for k, v := range set {
@@ -269,7 +269,7 @@ func newStep(t *testing.T, m *pass.Method, set map[string]string) pass.Options {
 }
 
 // save writes m and opens what was written.
-func save(t *testing.T, m *ir.Model, path string, eval *ir.Eval) Model {
+func save(t testing.TB, m *ir.Model, path string, eval *ir.Eval) Model {
 	t.Helper()
 	written, err := onnx.Save(t.Context(), m, path,
 		onnx.SaveOptions{Workers: 1, Memory: 1 << 20, Eval: eval, Digest: true})
@@ -283,7 +283,7 @@ func save(t *testing.T, m *ir.Model, path string, eval *ir.Eval) Model {
 	return side
 }
 
-func open(t *testing.T, path string) *onnx.File {
+func open(t testing.TB, path string) *onnx.File {
 	t.Helper()
 	f, err := onnx.Open(path)
 	if err != nil {

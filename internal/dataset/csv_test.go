@@ -134,5 +134,7 @@ func FuzzCSV(f *testing.F) {
 	f.Add([]byte("1;2\n\"3\";4\n"))
 	f.Add(gzipped([]byte("1,2\n")))
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, b []byte) { readAll(t, dir, "x.csv", b, Input{Name: "x"}) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		files.Check(t, len(b), func() { readAll(t, dir, "x.csv", b, Input{Name: "x"}) })
+	})
 }

@@ -137,5 +137,7 @@ func FuzzIDX(f *testing.F) {
 	f.Add(idxFile(8, []uint32{2, 2}, []uint8{1, 2, 3, 4}))
 	f.Add(gzipped(idxFile(0x0e, []uint32{2}, []float64{1, 2})))
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, b []byte) { readAll(t, dir, "x.idx", b, Input{Name: "x"}) })
+	f.Fuzz(func(t *testing.T, b []byte) {
+		files.Check(t, len(b), func() { readAll(t, dir, "x.idx", b, Input{Name: "x"}) })
+	})
 }

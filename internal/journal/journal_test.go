@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/mcompress/mcompress/internal/atomicfile"
+	"github.com/mcompress/mcompress/internal/dev/hostile"
+	"github.com/mcompress/mcompress/internal/dev/oracle"
 )
 
 var here = Identity{Version: "1", Source: "source", Request: "request"}
@@ -202,32 +205,57 @@ func FuzzLog(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(whole)
-	f.Add([]byte{})
+	hostile.Seed(f, hostile.Some(hostile.Binary(whole), 100), string(whole), "")
 	f.Fuzz(func(t *testing.T, log []byte) {
-		path := filepath.Join(t.TempDir(), "m.onnx")
-		if err := os.Mkdir(Folder(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(Folder(path), logName), log, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		j, err := open(t, path, here)
-		if err != nil {
-			return
-		}
-		j.identityAdded.Wait()
-		for unit := range j.parts {
-			if parts, ok := j.Result(unit); ok {
-				for _, p := range parts {
-					if _, err := io.ReadAll(p); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		}
-		closed(t, j)
+		oracle.Linear.Check(t, len(log), func() { readLog(t, log) })
 	})
+}
+
+// readLog reads the results of a log of any bytes. What is found is found again after a result is added.
+func readLog(t *testing.T, log []byte) {
+	path := filepath.Join(t.TempDir(), "m.onnx")
+	if err := os.Mkdir(Folder(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(Folder(path), logName), log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := open(t, path, here)
+	if err != nil {
+		return
+	}
+	j.identityAdded.Wait()
+	found := map[string]string{}
+	for unit := range j.parts {
+		if parts, ok := j.Result(unit); ok {
+			found[unit] = joined(t, parts)
+		}
+	}
+	if _, ok := found["added"]; !ok {
+		add(t, j, "added", []byte("result"))
+		found["added"] = "6 result"
+	}
+	closed(t, j)
+	j = opened(t, path)
+	for unit, want := range found {
+		if parts, ok := j.Result(unit); !ok || joined(t, parts) != want {
+			t.Errorf("%q is lost", unit)
+		}
+	}
+	closed(t, j)
+}
+
+// joined are the parts of a result with their lengths.
+func joined(t *testing.T, parts []*io.SectionReader) (text string) {
+	t.Helper()
+	for _, p := range parts {
+		b, err := io.ReadAll(p)
+		if err != nil {
+			t.Error(err)
+		}
+		text += fmt.Sprintf("%d %s", len(b), b)
+	}
+	return text
 }
 
 // Processes of a group have the results of all, and divide units; a log that is torn, of another job or started anew

@@ -244,31 +244,6 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-func FuzzRead(f *testing.F) {
-	b, _ := packed(f, sample()[:1], Options{Workers: 1})
-	f.Add(b[:2000])
-	small := []File{{Name: "s.onnx", Size: 4000, R: bytes.NewReader(make([]byte, 4000)),
-		Tensors: []Tensor{{ir.Spec{DType: ir.Float, Shape: []int64{500}}, 7}}}}
-	b, _ = packed(f, small, Options{Workers: 1})
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		outs, err := unpacked(b, 1)
-		a, errOpen := Open(bytes.NewReader(b), int64(len(b)), "m.mcz")
-		if err != nil {
-			return
-		}
-		if errOpen != nil {
-			t.Fatalf("Read accepts what Open does not: %v", errOpen)
-		}
-		for i, f := range a.Index.Files {
-			got := make([]byte, f.Size)
-			if err := ir.ReadFull(a.Member(i), got, 0); err != nil || !bytes.Equal(got, outs[f.Name].Bytes()) {
-				t.Fatalf("%s differs: %v", f.Name, err)
-			}
-		}
-	})
-}
-
 // A small container is never larger than its bytes in one stream of zstd, but for the index, whatever its tensors: here
 // they are alike across tensors, which coders of one tensor do not see.
 func TestSmallContainersAreCodedAsBytesWhereThatIsSmaller(t *testing.T) {

@@ -2,13 +2,21 @@ package sign
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcompress/mcompress/internal/dev/hostile"
+	"github.com/mcompress/mcompress/internal/dev/oracle"
 )
 
 // sealed is the bundle of a statement that change has changed, signed by a new key.
@@ -141,23 +149,84 @@ func TestBundlesThatWereChanged(t *testing.T) {
 	}
 }
 
+// validStatement is a statement about no files, and one about a file.
+const validStatement = `{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"m","digest":{"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}],` +
+	`"predicateType":"https://model_signing/signature/v1.0","predicate":{"serialization":{"method":"files","hash_type":"sha256","allow_symlinks":false,"ignore_paths":["x"]},"resources":[]}}`
+
 // Statements are read before the names in them are trusted.
 func FuzzStatement(f *testing.F) {
-	f.Add([]byte(`{"_type":"https://in-toto.io/Statement/v1","subject":[{"name":"m","digest":{"sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}],` +
-		`"predicateType":"https://model_signing/signature/v1.0","predicate":{"serialization":{"method":"files","hash_type":"sha256","allow_symlinks":false},"resources":[]}}`))
+	hostile.Seed(f, hostile.Some(hostile.JSON(validStatement), 250), validStatement)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := parse(text)
-		if err != nil {
-			return
+		oracle.Linear.Check(t, len(text), func() { compareStatement(t, text) })
+	})
+}
+
+func compareStatement(t *testing.T, text []byte) {
+	s, err := parse(text)
+	if err != nil {
+		return
+	}
+	found, err := s.Compare(t.Context(), []string{"a"}, func(_ context.Context, name string) (string, error) {
+		if !filepath.IsLocal(name) {
+			t.Errorf("%q is outside of the folder", name)
 		}
-		found, err := s.Compare(t.Context(), []string{"a"}, func(_ context.Context, name string) (string, error) {
-			if !filepath.IsLocal(name) {
-				t.Errorf("%q is outside of the folder", name)
+		return "", fs.ErrNotExist
+	})
+	if err != nil || len(found) < len(s.byName([]string{"a"})) {
+		t.Errorf("%d mismatches of %d files, %v", len(found), len(s.Files), err)
+	}
+}
+
+// FuzzBundle opens bundles that nobody signed, and bundles of a right signature with other fields: what is accepted was
+// signed.
+func FuzzBundle(f *testing.F) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		f.Fatal(err)
+	}
+	var s statement
+	if err := json.Unmarshal([]byte(validStatement), &s); err != nil {
+		f.Fatal(err)
+	}
+	signed, err := seal(&s, key)
+	if err != nil {
+		f.Fatal(err)
+	}
+	hostile.Seed(f, hostile.Some(hostile.JSON(string(signed)), 300), string(signed))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		oracle.Linear.Check(t, len(text), func() {
+			got, err := Open(text, &key.PublicKey)
+			if err == nil && (len(got.Files) > 0 || got.Symlinks || !slices.Contains(got.Ignored, "x")) {
+				t.Errorf("%+v is accepted, and was not signed", got)
 			}
-			return "", fs.ErrNotExist
 		})
-		if err != nil || len(found) < len(s.byName([]string{"a"})) {
-			t.Errorf("%d mismatches of %d files, %v", len(found), len(s.Files), err)
-		}
+	})
+}
+
+// A text that is no key is an error, and what is a key verifies something.
+func FuzzPublicKey(f *testing.F) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		f.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	if err != nil {
+		f.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	for _, l := range hostile.Some(hostile.Binary(der), 80) {
+		f.Add(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: []byte(l.Text)}))
+	}
+	hostile.Seed(f, hostile.Lines(), string(text), strings.Repeat("-----BEGIN PUBLIC KEY-----\n", 1000))
+	path := filepath.Join(f.TempDir(), "key.pub")
+	f.Fuzz(func(t *testing.T, text []byte) {
+		write(t, path, string(text))
+		oracle.Linear.Check(t, len(text), func() {
+			if key, err := PublicKey(path); err == nil {
+				if _, err := Fingerprint(key); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	})
 }
