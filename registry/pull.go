@@ -41,6 +41,9 @@ func (s *Stored) Pull(ctx context.Context, dir string, o Options) (_ *Pulled, er
 	if err := checkFiles(s.Files); err != nil {
 		return nil, err
 	}
+	if len(s.Files) == 0 {
+		return nil, &ContentError{s.Reference.String(), errors.New("the registry lists no files")}
+	}
 	if p.set.Access, err = atomicfile.Like(paths(s.Files)...); err != nil {
 		return nil, err
 	}

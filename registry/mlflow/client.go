@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/internal/retry"
+	"github.com/mcompress/mcompress/internal/untrusted"
 	"github.com/mcompress/mcompress/registry"
 	"github.com/mcompress/mcompress/registry/internal/transfer"
 )
@@ -213,7 +214,12 @@ func (m *client) artifactURL(path string) string {
 func (m *client) proxied(location string) (string, error) {
 	at, err := url.Parse(location)
 	if err == nil && at.Scheme == "mlflow-artifacts" {
-		return strings.Trim(at.Path, "/"), nil
+		path := strings.Trim(at.Path, "/")
+		// Addresses with .. are those of other services of the host, which would get the credentials.
+		if _, err := untrusted.Path("", path); err != nil {
+			return "", &registry.ContentError{What: m.ref.String(), Err: err}
+		}
+		return path, nil
 	}
 	return "", m.refused(
 		fmt.Errorf(
@@ -311,7 +317,6 @@ func (s *sentFile) end(success bool) {
 
 // download returns the content at a path from a byte on. A server without ranges sends all of it.
 func (m *client) download(ctx context.Context, path string, f registry.File, from int64) (io.ReadCloser, int64, error) {
-	ctx, watch := transfer.NewWatchdog(ctx, m.o.Stall)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.artifactURL(path), nil)
 	if err != nil {
 		return nil, 0, err
@@ -321,10 +326,9 @@ func (m *client) download(ctx context.Context, path string, f registry.File, fro
 	}
 	resp, err := m.http.Do(m.signed(req))
 	if err != nil {
-		defer watch.Stop()
-		return nil, 0, m.failed(ctx, watch.Cause(err))
+		return nil, 0, m.failed(ctx, err)
 	}
-	content := &transfer.Body{ReadCloser: resp.Body, Watch: watch}
+	content := resp.Body
 	switch {
 	// The server ignored the range: the content begins anew, and so does the digest of the caller.
 	case resp.StatusCode == http.StatusOK:

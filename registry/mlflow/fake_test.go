@@ -72,7 +72,7 @@ func (l *fakeLogged) info() map[string]any {
 }
 
 // newTracking starts a server without credentials.
-func newTracking(t *testing.T) *tracking {
+func newTracking(t testing.TB) *tracking {
 	t.Helper()
 	for _, name := range []string{"MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN",
 		"MLFLOW_EXPERIMENT_NAME"} {
@@ -86,7 +86,7 @@ func newTracking(t *testing.T) *tracking {
 	return s
 }
 
-func (s *tracking) ref(t *testing.T, name string) registry.Reference {
+func (s *tracking) ref(t testing.TB, name string) registry.Reference {
 	t.Helper()
 	return registrytest.Parse(t, "mlflow://"+s.host+"/"+name)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/mcompress/mcompress/internal/bounded"
@@ -35,6 +36,9 @@ func list(ctx context.Context, ref registry.Reference, o registry.Options) (*reg
 	v, err := m.version(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if versionNumber(v.Version) < 1 {
+		return nil, &registry.ContentError{What: ref.String(), Err: fmt.Errorf("version %q is not a number", v.Version)}
 	}
 	digest := v.tag(tagDigest)
 	if digest == "" {
@@ -67,7 +71,8 @@ func (m *client) folder(ctx context.Context, v *modelVersion) (string, error) {
 		id, _ = strings.CutPrefix(v.Source, "models:/")
 	}
 	var out struct{ Model loggedModel }
-	err := m.call(ctx, http.MethodGet, "logged-models/"+id, nil, &out)
+	// Escaped, as the server could name an address of another service of its host, which would get the credentials.
+	err := m.call(ctx, http.MethodGet, "logged-models/"+url.PathEscape(id), nil, &out)
 	if isCode(err, doesNotExist) {
 		return "", m.refused(fmt.Errorf("the logged model of version %s is deleted", v.Version))
 	}

@@ -80,7 +80,7 @@ func open(ref registry.Reference, o registry.Options) (*client, error) {
 	if err != nil {
 		return nil, &registry.ReferenceError{Reference: ref.String(), Err: err}
 	}
-	m := &client{http: transfer.Client(o.Insecure, o.Backoff), base: protocol + "://" + ref.Host, ref: ref, o: o}
+	m := &client{http: transfer.Client(o.Insecure, o.Backoff, o.Stall), base: protocol + "://" + ref.Host, ref: ref, o: o}
 	user, password, token := os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_PASSWORD"),
 		os.Getenv("MLFLOW_TRACKING_TOKEN")
 	header := http.Request{Header: http.Header{}}

@@ -64,13 +64,11 @@ func (r *repository) fetch(ctx context.Context, f registry.File, from int64) (io
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", from, f.Size-1))
 		want = append(want, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable)
 	}
-	watched, watch := transfer.NewWatchdog(ctx, r.o.Stall)
-	resp, err := r.do(req.WithContext(watched), want...)
+	resp, err := r.do(req, want...)
 	if err != nil {
-		watch.Stop()
-		return nil, 0, r.failed(watch.Cause(err))
+		return nil, 0, r.failed(err)
 	}
-	content := &transfer.Body{ReadCloser: resp.Body, Watch: watch}
+	content := resp.Body
 	// A registry may refuse ranges instead of ignoring them: the file is sent from its start.
 	if resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 		if err := content.Close(); err != nil {

@@ -85,7 +85,7 @@ func open(ref registry.Reference, o registry.Options) (*repository, error) {
 		MaxMetadataBytes:     maxMetadata,
 	}
 	client := &auth.Client{
-		Client:     transfer.Client(o.Insecure, o.Backoff),
+		Client:     transfer.Client(o.Insecure, o.Backoff, o.Stall),
 		Cache:      auth.NewCache(),
 		Credential: credentials.Credential(store),
 	}

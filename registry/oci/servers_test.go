@@ -41,7 +41,7 @@ type server struct {
 }
 
 // proxied returns a server for a registry at target.
-func proxied(t *testing.T, target string) *server {
+func proxied(t testing.TB, target string) *server {
 	s := &server{}
 	proxy := &httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: target})
@@ -91,19 +91,19 @@ func (s *server) count(text string) int {
 }
 
 // withReferrers returns a registry in this process that has the referrers API.
-func withReferrers(t *testing.T) *server {
+func withReferrers(t testing.TB) *server {
 	back := httptest.NewServer(ggcr.New(ggcr.WithReferrersSupport(true), ggcr.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(back.Close)
 	return proxied(t, strings.TrimPrefix(back.URL, "http://"))
 }
 
 // distribution returns Debian's registry, which has no referrers API.
-func distribution(t *testing.T) *server { return proxied(t, conform.Distribution(t, t.TempDir(), "")) }
+func distribution(t testing.TB) *server { return proxied(t, conform.Distribution(t, t.TempDir(), "")) }
 
 // eachServer runs a test on both registries, in parallel with others: Debian's waits for the disk.
 func eachServer(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T) *server{"referrers": withReferrers, "distribution": distribution} {
+	for name, start := range map[string]func(testing.TB) *server{"referrers": withReferrers, "distribution": distribution} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, start(t))
@@ -111,7 +111,7 @@ func eachServer(t *testing.T, test func(t *testing.T, s *server)) {
 	}
 }
 
-func (s *server) ref(t *testing.T, name string) registry.Reference {
+func (s *server) ref(t testing.TB, name string) registry.Reference {
 	t.Helper()
 	return registrytest.Parse(t, "oci://"+s.host+"/"+name)
 }

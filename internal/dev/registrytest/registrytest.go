@@ -19,7 +19,7 @@ import (
 var Quick = registry.Options{PlainHTTP: true, Backoff: time.Millisecond}
 
 // Written writes files into a new folder and returns it.
-func Written(t *testing.T, files map[string]string) string {
+func Written(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -35,7 +35,7 @@ func Written(t *testing.T, files map[string]string) string {
 }
 
 // Parse parses a reference.
-func Parse(t *testing.T, text string) registry.Reference {
+func Parse(t testing.TB, text string) registry.Reference {
 	t.Helper()
 	ref, err := registry.Parse(text)
 	if err != nil {
@@ -45,7 +45,7 @@ func Parse(t *testing.T, text string) registry.Reference {
 }
 
 // Read returns the content of a file.
-func Read(t *testing.T, path string) string {
+func Read(t testing.TB, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func Read(t *testing.T, path string) string {
 }
 
 // Fixture returns the artifact of a copy of a fixture with a report as text.
-func Fixture(t *testing.T, name string) *registry.Artifact {
+func Fixture(t testing.TB, name string) *registry.Artifact {
 	t.Helper()
 	model := Read(t, fixture(t, name+".onnx"))
 	dir := Written(t, map[string]string{name + ".onnx": model, name + ".report.md": "report"})
@@ -67,7 +67,7 @@ func Fixture(t *testing.T, name string) *registry.Artifact {
 }
 
 // fixture is the path of a file in the folder of fixtures, which is above that of the tests.
-func fixture(t *testing.T, name string) string {
+func fixture(t testing.TB, name string) string {
 	t.Helper()
 	for _, up := range []string{"..", "../.."} {
 		path := filepath.Join(up, "fixtures", name)
@@ -86,7 +86,7 @@ func Sum(content []byte) string {
 }
 
 // Complete returns the artifact of a model with external data and all files that belong to it.
-func Complete(t *testing.T) *registry.Artifact {
+func Complete(t testing.TB) *registry.Artifact {
 	t.Helper()
 	files := map[string]string{
 		"external.report.md": "# Report\n", "external.report.html": "<p>",

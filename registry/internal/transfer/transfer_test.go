@@ -50,8 +50,8 @@ func TestWatchdog(t *testing.T) {
 		if err := d.Cause(io.EOF); ctx.Err() == nil || !errors.Is(err, io.EOF) {
 			t.Errorf("after stop: %v, %v", ctx.Err(), err)
 		}
-		body := &Body{io.NopCloser(bytes.NewReader(make([]byte, 3))), nil}
-		ctx, body.Watch = NewWatchdog(t.Context(), time.Minute)
+		body := &body{io.NopCloser(bytes.NewReader(make([]byte, 3))), nil}
+		ctx, body.watch = NewWatchdog(t.Context(), time.Minute)
 		for range 3 {
 			time.Sleep(50 * time.Second)
 			if _, err := body.Read(make([]byte, 1)); err != nil {
@@ -61,7 +61,7 @@ func TestWatchdog(t *testing.T) {
 		if err := ctx.Err(); err != nil {
 			t.Errorf("reading does not reset the watchdog: %v", err)
 		}
-		body.Watch.Stop()
+		body.watch.Stop()
 	})
 }
 
@@ -192,7 +192,7 @@ func TestRepeatedRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := (&transport{responses, time.Millisecond}).RoundTrip(r)
+		resp, err := (&transport{responses, time.Millisecond, 0}).RoundTrip(r)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -217,7 +217,7 @@ func TestInterruptedWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Client(false, 0).Do(r); !errors.Is(err, context.Canceled) {
+	if _, err := Client(false, 0, 0).Do(r); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

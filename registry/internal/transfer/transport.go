@@ -22,20 +22,21 @@ const headerTimeout = 5 * time.Minute
 // Client returns an HTTP client that repeats requests as package retry defines, the second attempt after the wait
 // first, 0 for that of package retry; insecure accepts any certificate. Requests of a step that is repeated as a whole,
 // those with PATCH, which continue an upload, and bodies without GetBody are sent once. A redirect from HTTPS to HTTP
-// is refused.
-func Client(insecure bool, first time.Duration) *http.Client {
+// is refused. A response whose next byte takes longer than stall, 0 for a minute, ends with ErrStalled.
+func Client(insecure bool, first, stall time.Duration) *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = headerTimeout
 	if insecure {
 		base.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // --insecure
 	}
-	return &http.Client{Transport: &transport{base, first}, CheckRedirect: checkRedirect}
+	return &http.Client{Transport: &transport{base, first, stall}, CheckRedirect: checkRedirect}
 }
 
 // A transport repeats requests, except for those that are to be sent once.
 type transport struct {
 	base  http.RoundTripper
 	first time.Duration
+	stall time.Duration
 }
 
 // RoundTrip sends a request.
@@ -44,7 +45,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	// After a PATCH that broke the registry may have a part of its body: the upload requests how much.
 	once := r.Method == http.MethodPatch || IsInStep(ctx) || r.Body != nil && r.GetBody == nil
 	for series := retry.NewSeries(t.first); ; {
-		resp, err := t.base.RoundTrip(r)
+		resp, err := t.send(r)
 		if once || err == nil && !retry.Status(resp.StatusCode) || err != nil && !retry.Unanswered(err) {
 			return resp, err
 		}
@@ -70,6 +71,24 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 		}
 	}
+}
+
+// send sends a request once, and watches its response.
+func (t *transport) send(r *http.Request) (*http.Response, error) {
+	ctx, watch := NewWatchdog(r.Context(), t.stall)
+	// What is sent has a watchdog of its own, and its response may take longer: headerTimeout.
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		watch.Pause()
+	}
+	resp, err := t.base.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		err = watch.Cause(err)
+		watch.Stop()
+		return nil, err
+	}
+	watch.Reset()
+	resp.Body = &body{resp.Body, watch}
+	return resp, nil
 }
 
 func checkRedirect(r *http.Request, via []*http.Request) error {

@@ -49,24 +49,24 @@ func (d *Watchdog) Cause(err error) error {
 	return err
 }
 
-// A Body is the body of a response.
-type Body struct {
+// A body is the body of a response.
+type body struct {
 	io.ReadCloser
-	Watch *Watchdog
+	watch *Watchdog
 }
 
 // Read resets the watchdog.
-func (b *Body) Read(p []byte) (int, error) {
+func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return n, b.Watch.Cause(err)
+		return n, b.watch.Cause(err)
 	}
-	b.Watch.Reset()
+	b.watch.Reset()
 	return n, err
 }
 
 // Close ends the watch.
-func (b *Body) Close() error {
-	b.Watch.Stop()
+func (b *body) Close() error {
+	b.watch.Stop()
 	return b.ReadCloser.Close()
 }
