@@ -9,8 +9,6 @@ import (
 	"github.com/mcompress/mcompress/internal/dev/hostile"
 	"github.com/mcompress/mcompress/internal/dev/oracle"
 	"github.com/mcompress/mcompress/registry"
-	_ "github.com/mcompress/mcompress/registry/mlflow"
-	_ "github.com/mcompress/mcompress/registry/oci"
 	"github.com/mcompress/mcompress/report"
 )
 
@@ -36,30 +34,6 @@ func FuzzCard(f *testing.F) {
 			base, task, err := registry.AdoptCard(path)
 			if err == nil && (report.Card{BaseModel: base, PipelineTag: task}).Check() != nil {
 				t.Errorf("%q and %q are accepted", base, task)
-			}
-		})
-	})
-}
-
-// A reference that is accepted is the same after it is written.
-func FuzzReference(f *testing.F) {
-	for _, text := range []string{
-		"oci://host:5000/a/b:tag", "oci://host/a@sha256:" + strings.Repeat("0", 64), "mlflow://host:80/prefix/name@champion", "mlflow://host/m@v1",
-		"hf:folder", "dir:../folder", "oci://user:password@host/a:1", "mlflow://user@host/a",
-	} {
-		f.Add(text)
-		for _, name := range hostile.Names() {
-			f.Add(text + name)
-		}
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		oracle.Linear.Check(t, len(text), func() {
-			ref, err := registry.Parse(text)
-			if err != nil {
-				return
-			}
-			if again, err := registry.Parse(ref.String()); err != nil || again != ref {
-				t.Errorf("%q becomes %+v, and that %+v, %v", text, ref, again, err)
 			}
 		})
 	})

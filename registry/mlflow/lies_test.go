@@ -32,3 +32,7 @@ func FuzzAnswers(f *testing.F) {
 	l, ref := liar(f, "m", "", 0)
 	l.Fuzz(f, ref)
 }
+
+func FuzzReference(f *testing.F) {
+	registrytest.FuzzReference(f, "mlflow://host:80/prefix/name@champion", "mlflow://host/m@v1", "mlflow://user@host/a")
+}

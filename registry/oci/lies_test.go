@@ -33,3 +33,7 @@ func FuzzAnswers(f *testing.F) {
 	l, ref := liar(f, 0)
 	l.Fuzz(f, ref)
 }
+
+func FuzzReference(f *testing.F) {
+	registrytest.FuzzReference(f, "oci://host:5000/a/b:tag", "oci://host/a@sha256:"+registrytest.Sum(nil), "oci://user:password@host/a:1")
+}
