@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,9 +21,6 @@ import (
 	"github.com/mcompress/mcompress/internal/retry"
 	"github.com/mcompress/mcompress/registry"
 )
-
-// discarded is the log of servers whose connections break.
-var discarded = log.New(io.Discard, "", 0)
 
 // Secret is the password of the registry that lies, which no other host may get.
 const Secret = "c2VjcmV0LW9mLXRlc3Rz"
@@ -67,15 +63,13 @@ func NewLiar(t testing.TB, r *Recording, about string, fields int) *Liar {
 	t.Cleanup(other.Close)
 	// Another name of the loopback interface: to a client it is another host.
 	l.other = strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.mu.Lock()
 		l.requests++
 		serve := l.current
 		l.mu.Unlock()
 		serve(w, r)
 	}))
-	s.Config.ErrorLog = discarded
-	s.Start()
 	t.Cleanup(s.Close)
 	l.Host = strings.TrimPrefix(s.URL, "http://")
 	for _, key := range r.keys() {

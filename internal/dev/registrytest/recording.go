@@ -35,7 +35,6 @@ func Record(t testing.TB, host string, ref func(host string) registry.Reference)
 	r := &Recording{answers: map[string]answer{}}
 	var mu sync.Mutex
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
-	proxy.ErrorLog = discarded
 	proxy.ModifyResponse = func(resp *http.Response) error {
 		body, err := io.ReadAll(resp.Body)
 		if err != nil {
