@@ -32,7 +32,8 @@ func (g *Graph) Sort() error {
 // Order returns g's own nodes in the topological order that Sort would give them, and
 // leaves g as it is. It fails on a cycle.
 func (g *Graph) Order() ([]*Node, error) {
-	s := sorter{state: map[*Node]int{}}
+	count := g.NodeCount()
+	s := sorter{entered: map[*Node]bool{}, done: map[*Node]struct{}{}, order: make([]*Node, 0, count)}
 	for n := range g.Nodes() {
 		if err := s.visit(g, n); err != nil {
 			return nil, err
@@ -66,18 +67,24 @@ func (g *Graph) Live() ([]*Node, error) {
 	return live, nil
 }
 
-const (
-	entered = 1
-	done    = 2
-)
-
 // ErrCycle is returned for graphs whose nodes form a cycle.
 var ErrCycle = errors.New("its nodes form a cycle")
 
 type sorter struct {
-	state map[*Node]int
-	order []*Node
-	stack []*Node // the entered ones among them are the path to the last
+	entered map[*Node]bool // and not done: few, in a graph that is in order
+	done    map[*Node]struct{}
+	order   []*Node
+	stack   []*Node // the entered ones among them are the path to the last
+}
+
+// isRead reports whether an output of n has uses.
+func (n *Node) isRead() bool {
+	return slices.ContainsFunc(n.Outputs, func(v *Value) bool { return v != nil && len(v.uses) > 0 })
+}
+
+func (s *sorter) isDone(n *Node) bool {
+	_, ok := s.done[n]
+	return ok
 }
 
 // visit is iterative: chains of a hundred thousand nodes are real.
@@ -85,15 +92,19 @@ func (s *sorter) visit(g *Graph, root *Node) error {
 	s.stack = append(s.stack, root)
 	for len(s.stack) > 0 {
 		n := s.stack[len(s.stack)-1]
-		switch s.state[n] {
-		case done:
+		switch {
+		case s.isDone(n):
 			s.stack = s.stack[:len(s.stack)-1]
-		case entered:
-			s.state[n] = done
+		case s.entered[n]:
+			delete(s.entered, n)
+			// Others are visited once, in their own turn: nothing leads to them.
+			if n.isRead() {
+				s.done[n] = struct{}{}
+			}
 			s.order = append(s.order, n)
 			s.stack = s.stack[:len(s.stack)-1]
 		default:
-			s.state[n] = entered
+			s.entered[n] = true
 			if err := s.push(n.before(g)); err != nil {
 				return err
 			}
@@ -106,10 +117,10 @@ func (s *sorter) visit(g *Graph, root *Node) error {
 func (s *sorter) push(before []*Node) error {
 	path := s.stack
 	for _, n := range slices.Backward(before) {
-		switch s.state[n] {
-		case entered:
+		switch {
+		case s.entered[n]:
 			return fmt.Errorf("%w: %s", ErrCycle, s.cycle(path, n))
-		case 0:
+		case !s.isDone(n):
 			s.stack = append(s.stack, n)
 		}
 	}
@@ -125,7 +136,7 @@ func (s *sorter) cycle(path []*Node, n *Node) string {
 	listed := map[*Node]bool{}
 	more := 0
 	for _, p := range slices.Backward(path) {
-		if s.state[p] != entered || listed[p] {
+		if !s.entered[p] || listed[p] {
 			continue // a producer that waits for its turn, or was entered from a later one
 		}
 		listed[p] = true

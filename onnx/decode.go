@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/mcompress/mcompress/internal/bounded"
 	"github.com/mcompress/mcompress/ir"
 )
 
@@ -12,9 +13,10 @@ import (
 type decoder struct {
 	cursor
 	folder *folder
-	slab   []protoNode       // the next nodes
 	inputs []*ir.Value       // of the node that is built
 	words  map[string]string // names of operators, domains and attributes
+
+	functions *bounded.Budget
 }
 
 func (d *decoder) decode() (*ir.Model, error) {
@@ -154,7 +156,16 @@ type functionExtra struct {
 	rest     extra
 }
 
+// functionBytes is the memory of a function without nodes, of which a file has three bytes.
+const functionBytes = 1 << 10
+
 func (d *decoder) function(m *ir.Model, f field) error {
+	if d.functions == nil {
+		d.functions = bounded.NewBudget()
+	}
+	if err := d.functions.Take(functionBytes); err != nil {
+		return d.fail(f.at, "functions: "+err.Error())
+	}
 	var id ir.OpID
 	var fx functionExtra
 	var opsets []ir.Opset

@@ -9,7 +9,7 @@ import (
 // A protoGraph is a graph as it is in the file, its edges still names.
 type protoGraph struct {
 	name            string
-	nodes           []*protoNode
+	nodes           protoNodes
 	inputs, outputs []protoInfo
 	infos           []protoInfo
 	params, results []string // a function's inputs and outputs

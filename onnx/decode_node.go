@@ -3,6 +3,7 @@ package onnx
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -13,14 +14,73 @@ import (
 // A protoNode is a node whose edges are still names; subgraphs are read when the
 // names around them are known.
 type protoNode struct {
-	node    *ir.Node
-	in, out []string
-	rare    *protoRare // nil for most
+	node  *ir.Node
+	edges []string   // names of inputs, then of outputs
+	ins   int        // number of inputs
+	rare  *protoRare // nil for most
+}
+
+func (p *protoNode) in() []string { return p.edges[:p.ins] }
+
+func (p *protoNode) out() []string { return p.edges[p.ins:] }
+
+// addInput adds the name of an input. Writers have inputs before outputs, but readers accept any order.
+func (p *protoNode) addInput(name string) {
+	if p.ins < len(p.edges) {
+		r := p.more()
+		r.late = append(r.late, name)
+		return
+	}
+	p.edges = append(p.edges, name)
+	p.ins++
+}
+
+// settle moves inputs that came after outputs to the others.
+func (p *protoNode) settle() {
+	if p.rare != nil && p.rare.late != nil {
+		p.edges = slices.Concat(p.in(), p.rare.late, p.out())
+		p.ins += len(p.rare.late)
+		p.rare.late = nil
+	}
+}
+
+// protoNodes is a list that grows without copying: models have up to millions of nodes, which are in memory together
+// with those of the graph.
+type protoNodes struct{ slabs [][]protoNode }
+
+// maxSlab is the number of nodes that are allocated at a time; the first slabs of small graphs are smaller.
+const maxSlab = 1024
+
+// add adds an empty node.
+func (l *protoNodes) add() *protoNode {
+	last := len(l.slabs) - 1
+	if last < 0 || len(l.slabs[last]) == cap(l.slabs[last]) {
+		size := 4
+		if last >= 0 {
+			size = min(maxSlab, 2*cap(l.slabs[last]))
+		}
+		l.slabs = append(l.slabs, make([]protoNode, 0, size))
+		last++
+	}
+	l.slabs[last] = append(l.slabs[last], protoNode{node: &ir.Node{}})
+	return &l.slabs[last][len(l.slabs[last])-1]
+}
+
+// all are the nodes in order.
+func (l *protoNodes) all(yield func(*protoNode) bool) {
+	for _, slab := range l.slabs {
+		for i := range slab {
+			if !yield(&slab[i]) {
+				return
+			}
+		}
+	}
 }
 
 // A protoRare is what few nodes have.
 type protoRare struct {
 	subs   []protoSub
+	late   []string   // inputs that came after outputs
 	sparse *ir.Tensor // the dense form of a sparse_tensor attribute
 }
 
@@ -57,14 +117,16 @@ func (s protoSub) attach(g *ir.Graph) {
 }
 
 func (d *decoder) node(g *protoGraph, f field) error {
-	p := d.newNode()
+	p := g.nodes.add()
 	var x extra
 	err := d.each(f.off, f.end, func(f field) error {
 		switch f.num {
 		case nodeInput:
-			return d.names(&p.in, f)
+			name, err := d.string(f)
+			p.addInput(name)
+			return err
 		case nodeOutput:
-			return d.names(&p.out, f)
+			return d.names(&p.edges, f)
 		case nodeName:
 			return d.text(&p.node.Name, &x, f)
 		case nodeOp:
@@ -83,26 +145,11 @@ func (d *decoder) node(g *protoGraph, f field) error {
 		}
 		return d.addField(&x, f)
 	})
+	p.settle()
 	if x != nil {
 		p.node.Extra = x
 	}
-	g.nodes = append(g.nodes, p)
 	return err
-}
-
-// nodesPerSlab is the number of nodes that are allocated at a time. Models have up to millions.
-const nodesPerSlab = 128
-
-// newNode returns an empty node. Those that are no longer needed once the graph is built are allocated apart from those
-// that stay.
-func (d *decoder) newNode() *protoNode {
-	if len(d.slab) == 0 {
-		d.slab = make([]protoNode, nodesPerSlab)
-	}
-	p := &d.slab[0]
-	d.slab = d.slab[1:]
-	p.node = &ir.Node{}
-	return p
 }
 
 // maxList is the size up to which a list attribute is decoded. That of a forest of 100,000 nodes is; longer ones
@@ -230,7 +277,7 @@ func (d *decoder) floats(a *ir.Attr, f field) error {
 // plain constant: its value may be a function's attribute, for example.
 func (p *protoNode) lift() *ir.Tensor {
 	n := p.node
-	if !n.Op.Is("Constant") || len(p.in) > 0 || len(p.out) != 1 || p.out[0] == "" || len(n.Attrs) != 1 {
+	if !n.Op.Is("Constant") || p.ins > 0 || len(p.edges) != 1 || p.edges[0] == "" || len(n.Attrs) != 1 {
 		return nil
 	}
 	a := n.Attrs[0]

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -345,7 +346,7 @@ func TestSharedMalformedModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			bounded(t, int64(len(b)), func() {
+			boundedMemory(t, int64(len(b)), func() {
 				f, err := Open(path)
 				if err != nil {
 					formatError(t, err, path, "")
@@ -361,7 +362,7 @@ func TestSharedMalformedModels(t *testing.T) {
 func refuses(t *testing.T, model []byte, want string) {
 	t.Helper()
 	path := writeModel(t, model)
-	bounded(t, int64(len(model)), func() {
+	boundedMemory(t, int64(len(model)), func() {
 		f, err := Open(path)
 		if err == nil {
 			f.Close()
@@ -394,7 +395,7 @@ const (
 )
 
 // bounded reports a do that allocates more than a file of the given size may take.
-func bounded(t *testing.T, size int64, do func()) {
+func boundedMemory(t *testing.T, size int64, do func()) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -443,5 +444,43 @@ func TestPathsThatAreNoFiles(t *testing.T) {
 		if !strings.HasPrefix(err.Error(), path+": ") {
 			t.Errorf("%q does not name %s", err, path)
 		}
+	}
+}
+
+// A node costs little more than its place in the graph, and an empty function is charged for what it takes.
+func TestMemoryOfNodesAndFunctions(t *testing.T) {
+	const count = 100_000
+	node, function := string(message{}.bytes(graphNode, nil)), string(message{}.bytes(modelFunctions, nil))
+	model := message{}.bytes(modelGraph, message(strings.Repeat(node, count)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	m, err := decodeBytes(model, "")
+	runtime.ReadMemStats(&after)
+	if err != nil || m.Graph.NodeCount() != count {
+		t.Fatal(err)
+	}
+	if each := (after.TotalAlloc - before.TotalAlloc) / count; each > 300 {
+		t.Errorf("%d bytes are allocated for each node", each)
+	}
+	_, err = decodeBytes(append(message{}.bytes(modelGraph, nil), strings.Repeat(function, 10*count)...), "")
+	var format *FormatError
+	if !errors.As(err, &format) || !strings.Contains(err.Error(), "functions: ") {
+		t.Errorf("a million functions: got %v", err)
+	}
+}
+
+// Inputs of a node may come after its outputs.
+func TestEdgesInAnyOrder(t *testing.T) {
+	node := message{}.text(nodeInput, "a").text(nodeOutput, "y").text(nodeInput, "b").text(nodeOutput, "z").text(nodeInput, "c")
+	m, err := decodeBytes(message{}.bytes(modelGraph, message{}.bytes(graphNode, node)), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, v := range slices.Concat(m.Graph.First().Inputs(), m.Graph.First().Outputs) {
+		names = append(names, v.Name)
+	}
+	if got := strings.Join(names, " "); got != "a b c y z" {
+		t.Errorf("got %s", got)
 	}
 }

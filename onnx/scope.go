@@ -62,7 +62,7 @@ func (s *scope) resolve(name string) *ir.Value {
 // build links g's names into into: inputs and constants first, then what nodes
 // make, then what they read.
 func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) error {
-	x := &graphExtra{inputs: map[string]info{}, outputs: map[string]info{}, rest: g.rest}
+	x := &graphExtra{inputs: make(map[string]info, len(g.inputs)), outputs: make(map[string]info, len(g.outputs)), rest: g.rest}
 	into.Extra = x
 	s := &scope{
 		g:          into,
@@ -78,7 +78,7 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 		return err
 	}
 	s.defineOutputs(g)
-	for _, p := range g.nodes {
+	for p := range g.nodes.all {
 		if err := d.buildNode(s, p, x); err != nil {
 			return err
 		}
@@ -111,8 +111,8 @@ func (d *decoder) build(into *ir.Graph, g *protoGraph, outer *scope, at int64) e
 // definitions is the number of names that g defines, some of them perhaps twice.
 func (g *protoGraph) definitions() int {
 	n := len(g.inputs) + len(g.params) + len(g.tensors) + len(g.sparse)
-	for _, p := range g.nodes {
-		n += len(p.out)
+	for p := range g.nodes.all {
+		n += len(p.out())
 	}
 	return n
 }
@@ -185,9 +185,9 @@ func (d *decoder) buildConst(s *scope, t *ir.Tensor, at int64) (*ir.Value, error
 // defineOutputs makes the values of every node before any is read, as a node may
 // read what a later one makes. They have no producers yet: what a node reads depends on what was made before it.
 func (s *scope) defineOutputs(g *protoGraph) {
-	for _, p := range g.nodes {
-		p.node.Outputs = make([]*ir.Value, len(p.out))
-		for j, name := range p.out {
+	for p := range g.nodes.all {
+		p.node.Outputs = make([]*ir.Value, len(p.out()))
+		for j, name := range p.out() {
 			if name != "" {
 				p.node.Outputs[j] = s.define(name)
 			}
@@ -209,7 +209,7 @@ func (d *decoder) buildNode(s *scope, p *protoNode, x *graphExtra) error {
 		return nil
 	}
 	d.inputs = d.inputs[:0]
-	for _, name := range p.in {
+	for _, name := range p.in() {
 		d.inputs = append(d.inputs, s.resolve(name))
 	}
 	s.g.Adopt(n, d.inputs)

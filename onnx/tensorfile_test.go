@@ -191,7 +191,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		}{tt.name, tt.tensor, TensorValue, ""})
 	}
 	for _, tt := range tests {
-		bounded(t, int64(len(tt.m)), func() {
+		boundedMemory(t, int64(len(tt.m)), func() {
 			_, err := decodeValue(tt.m, tt.kind)
 			if err == nil {
 				t.Errorf("%s: it was taken", tt.name)

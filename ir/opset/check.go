@@ -27,8 +27,13 @@ func (v Violation) String() string { return v.Place + ": " + v.Rule }
 // version in their kinds and as many inputs and outputs as it takes; the element types of all edges agree, into and out
 // of subgraphs and functions too; names of values are unique in their graph. Operators of other domains than ONNX's and
 // ONNX Runtime's, and of opsets that are not known, may be anything. It reads no payload.
-func Check(m *ir.Model) []Violation {
-	c := &checker{checked: map[*ir.Node]bool{}, calls: map[string][]types{}}
+func Check(m *ir.Model) []Violation { return check(m, false) }
+
+func check(m *ir.Model, edges bool) []Violation {
+	c := &checker{edges: edges, calls: map[string][]types{}}
+	if len(m.Functions) > 0 {
+		c.checked = map[*ir.Node]bool{}
+	}
 	f := frame{c, map[*ir.Value]types{}}
 	f.graph(m.Graph)
 	for _, fn := range m.Functions {
@@ -39,17 +44,16 @@ func Check(m *ir.Model) []Violation {
 
 // CheckTypes returns the first edge of m whose element types differ.
 func CheckTypes(m *ir.Model) (Violation, bool) {
-	for _, v := range Check(m) {
-		if v.Edge {
-			return v, true
-		}
+	if found := check(m, true); len(found) > 0 {
+		return found[0], true
 	}
 	return Violation{}, false
 }
 
 type checker struct {
 	found   []Violation
-	checked map[*ir.Node]bool  // nodes whose operator, attributes and numbers of values were checked
+	edges   bool               // only the first violation of an edge is found: each node may have others
+	checked map[*ir.Node]bool  // nodes whose operator, attributes and numbers of values were checked; nil if each is visited once
 	calls   map[string][]types // results of functions by their arguments
 }
 
@@ -59,12 +63,21 @@ type frame struct {
 	types map[*ir.Value]types
 }
 
+// leavesOut reports whether a violation is not one that is looked for.
+func (c *checker) leavesOut(edge bool) bool { return c.edges && (!edge || len(c.found) > 0) }
+
 func (c *checker) report(place string, edge bool, format string, args ...any) {
+	if c.leavesOut(edge) {
+		return
+	}
 	c.found = append(c.found, Violation{fmt.Sprintf(format, args...), place, edge})
 }
 
 // at reports a violation of n.
 func (c *checker) at(n *ir.Node, edge bool, format string, args ...any) {
+	if c.leavesOut(edge) {
+		return // before its text is made
+	}
 	c.report(n.Place(), edge, operator.Name(n.Op)+": "+format, args...)
 }
 
@@ -123,7 +136,9 @@ func (f frame) node(n *ir.Node) {
 	// The body of a function is walked once for each list of argument types: what does not depend on types is
 	// reported once.
 	first := !f.checked[n]
-	f.checked[n] = true
+	if f.checked != nil {
+		f.checked[n] = true
+	}
 	if s != nil && first {
 		f.attributes(n, s)
 		f.count(n, "inputs", s.in, n.Inputs())
@@ -418,7 +433,9 @@ func (f frame) call(n *ir.Node, fn *ir.Function) {
 	if !f.checked[n] && len(n.Inputs()) > len(fn.Body.Inputs) {
 		f.at(n, false, "more inputs than the function has")
 	}
-	f.checked[n] = true
+	if f.checked != nil {
+		f.checked[n] = true
+	}
 	// By types: a function that is called from many layers with the same ones is walked once.
 	key := fmt.Sprintf("%p", fn)
 	inner := frame{f.checker, map[*ir.Value]types{}}
