@@ -110,19 +110,20 @@ func docRole(name string) registry.Role {
 // too; those without a name are theirs. Of reports it is the one that the manifest names, if it names one.
 func (r *repository) attached(ctx context.Context, model ocispec.Descriptor, report string) ([]registry.File, error) {
 	var files []registry.File
-	// Each page and each manifest is a request, and the registry decides on the number of both.
-	read, pages := map[digest.Digest]bool{}, 0
+	// Each is a request, and the registry decides on their number. That of the pages of the list is limited by oras-go.
+	read := map[digest.Digest]bool{}
 	err := r.Referrers(ctx, model, "", func(list []ocispec.Descriptor) error {
-		if pages++; pages > maxReferrers {
-			return r.tooMany("pages of referrers")
-		}
 		for _, d := range list {
 			role, known := referrerRole(d.ArtifactType)
 			if !known || d.MediaType != ocispec.MediaTypeImageManifest || read[d.Digest] {
 				continue
 			}
 			if len(read) == maxReferrers {
-				return r.tooMany("reports and signatures")
+				return &registry.ContentError{
+					What: r.ref.String(),
+					Err: fmt.Errorf("more than %d reports and signatures are attached to the model; delete those of earlier pushes",
+						maxReferrers),
+				}
 			}
 			read[d.Digest] = true
 			f, ok, err := r.attachedFile(ctx, d)
@@ -147,13 +148,6 @@ func (r *repository) attached(ctx context.Context, model ocispec.Descriptor, rep
 // maxReferrers is the number of files that are attached to a model, and of pages that list them, at most: a push attaches
 // four.
 const maxReferrers = 100
-
-func (r *repository) tooMany(what string) error {
-	return &registry.ContentError{
-		What: r.ref.String(),
-		Err:  fmt.Errorf("more than %d %s are attached to the model; delete those of earlier pushes", maxReferrers, what),
-	}
-}
 
 // referrerRole is the role of the file of a referrer by its artifact type.
 func referrerRole(artifactType string) (registry.Role, bool) {

@@ -55,12 +55,12 @@ func parse(rest string) (registry.Reference, error) {
 	return ref, nil
 }
 
-// A repository is one repository of an OCI registry (OCI distribution specification, version 1.1). Manifests and tokens
-// are those of oras-go; blobs are transferred by blob.go.
 // maxMetadata is the maximum size in bytes of lists that the client of the registry decodes: a list of empty manifests
 // takes a hundred times as much memory.
 const maxMetadata = 1 << 20
 
+// A repository is one repository of an OCI registry (OCI distribution specification, version 1.1). Manifests and tokens
+// are those of oras-go; blobs are transferred by blob.go.
 type repository struct {
 	*remote.Repository
 	auth     *auth.Client
@@ -81,7 +81,7 @@ func open(ref registry.Reference, o registry.Options) (*repository, error) {
 	repo := &remote.Repository{
 		Reference: orasregistry.Reference{Registry: ref.Host, Repository: ref.Name}, PlainHTTP: protocol == "http",
 		SkipReferrersGC:      true, // registries refuse to delete by default
-		ReferrerListMaxPages: 100,
+		ReferrerListMaxPages: maxReferrers,
 		MaxMetadataBytes:     maxMetadata,
 	}
 	client := &auth.Client{
