@@ -95,7 +95,9 @@ func (r Request) checkModels() error {
 
 // checkNames refuses names that would be stored and printed with a password, and outputs that are no files.
 func (r Request) checkNames() error {
-	for _, name := range slices.Concat(r.Models, []string{r.Output, r.Push, r.Baseline, r.Data.Path, r.Verification.Data.Path}) {
+	for _, name := range slices.Concat(r.Models, []string{
+		r.Output, r.Push, r.Baseline, r.Data.Path, r.Verification.Data.Path, r.Verification.Perplexity,
+	}) {
 		if redact.HasPassword(name) {
 			return fieldErrorf("%s: a password in a name is not supported", remote.Shown(name))
 		}

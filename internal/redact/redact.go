@@ -13,8 +13,9 @@ var query = regexp.MustCompile(`(https?://[^\s?#"']*)[?#][^\s"']*`)
 // address matches a URL or reference in a text.
 var address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>]*@`)
 
-// port matches what follows a colon after a host.
-var port = regexp.MustCompile(`^[0-9]*/`)
+// host matches what is between :// and the first slash, if it has no user: a name or an address of IPv6 in brackets, and
+// a port.
+var host = regexp.MustCompile(`^(\[[^]@]*\]|[^][@:]*)(:[0-9]*)?$`)
 
 // Text is a text without the passwords, queries and fragments of its URLs and references. A path is returned as it is.
 func Text(text string) string {
@@ -30,10 +31,8 @@ func HasPassword(text string) bool { return withoutUsers(text) != text }
 func withoutUsers(text string) string {
 	return address.ReplaceAllStringFunc(text, func(s string) string {
 		start := strings.Index(s, "://") + len("://")
-		_, after, colon := strings.Cut(s[start:], ":")
 		// In host:5000/repository@sha256:… and in host/name@alias there is no user.
-		if host := strings.IndexByte(s[start:], '/'); colon && port.MatchString(after) ||
-			host >= 0 && (!colon || host < strings.IndexByte(s[start:], ':')) {
+		if authority, _, _ := strings.Cut(s[start:], "/"); host.MatchString(authority) {
 			return s
 		}
 		// The password may have the characters / and @, too.

@@ -19,6 +19,10 @@ func TestText(t *testing.T) {
 		"mlflow://secret@host/m":                  "mlflow://…@host/m",
 		"s3://key:se/cr@et@bucket/x and s3://b/y": "s3://…@bucket/x and s3://b/y",
 		"https://u:secret@h/m?sig=secret":         "https://…@h/m",
+		"mlflow://[::1]:5000/m@champion":          "mlflow://[::1]:5000/m@champion",
+		"oci://[fe80::1%25en0]/m@sha256:0123":     "oci://[fe80::1%25en0]/m@sha256:0123",
+		"oci://user:secret@[::1]:5000/m":          "oci://…@[::1]:5000/m",
+		"oci://[::1]:secret@host/m":               "oci://…@host/m",
 		"oci://:secret@host/m":                    "oci://…@host/m",
 	} {
 		if got := Text(text); got != want || strings.Contains(got, "secret") {
