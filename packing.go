@@ -170,6 +170,9 @@ func Unpack(ctx context.Context, packed string, in io.Reader, out string, o Unpa
 				if to, err = untrusted.Path(filepath.Dir(out), f.Name); err != nil {
 					return nil, err
 				}
+				if to == filepath.Clean(out) {
+					return nil, &atomicfile.TargetError{Path: to, What: "a file of the model's external data"}
+				}
 			}
 			if err := set.MakeDir(filepath.Dir(to)); err != nil {
 				return nil, err
@@ -200,11 +203,11 @@ func Unpack(ctx context.Context, packed string, in io.Reader, out string, o Unpa
 
 // checkReplaced returns an error if one of the files exists with other content, unless it is to be replaced.
 func (o UnpackOptions) checkReplaced(ctx context.Context, files []report.File) error {
+	if o.Overwrite {
+		return nil
+	}
 	for _, f := range files {
-		if o.Overwrite {
-			return nil
-		}
-		switch sum, size, err := digest.File(ctx, f.Name, io.Discard); {
+		switch sum, size, err := digest.File(ctx, f.Name, nil); {
 		case errors.Is(err, os.ErrNotExist):
 		case err != nil:
 			return err

@@ -115,6 +115,8 @@ func TestFilesOfAContainer(t *testing.T) {
 		{[]FileInfo{{Name: "a"}, {Name: "a"}}, "appears twice"},
 		{[]FileInfo{{Name: "a", Size: -1}}, "has size -1"},
 		{[]FileInfo{{Name: "/a"}}, "not a path inside"},
+		{[]FileInfo{{Name: "a"}, {Name: ".git/config"}}, "a hidden file"},
+		{[]FileInfo{{Name: "a"}, {Name: "A"}}, "the same file"},
 	} {
 		if err := checkFiles(c.files); (err == nil) != (c.want == "") ||
 			err != nil && !strings.Contains(err.Error(), c.want) {
