@@ -70,7 +70,7 @@ func (e *WaitError) Unwrap() error { return e.err }
 // ExitCode classifies an error by its cause, as the program does:
 //
 //	ExitIO     context.Canceled, context.DeadlineExceeded, *fs.PathError, syscall.Errno, *registry.TransferError,
-//	           *LibraryError, *WaitError
+//	           *LibraryError, *WaitError, *onnx.ChangedError
 //	ExitUsage  *FieldError, *pass.OptionError, *registry.ReferenceError, *registry.ConflictError
 //	ExitGate   *RejectedError, *PushError, *BudgetError, a search that finds nothing within the gates, a result that
 //	           cannot be reproduced

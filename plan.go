@@ -239,7 +239,7 @@ func OpenPlan(ctx context.Context, folder string) (*Plan, error) {
 		return nil, err
 	}
 	// A field of a later version would be ignored, and the result be another one.
-	if err := bounded.StrictJSON(text, p); err != nil || p.Workers < 1 || len(p.Request.Models) != 1 {
+	if err := bounded.StrictJSON(text, p); err != nil || len(p.Request.Models) != 1 {
 		return nil, fieldErrorf("%s: not a plan of this version: %v", path, err)
 	}
 	if v := job.Version(); p.Identity.Version != v {

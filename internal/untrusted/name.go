@@ -25,8 +25,8 @@ func (e *NameError) Error() string { return fmt.Sprintf("file name %q: %v", e.Na
 func (e *NameError) Unwrap() error { return e.Err }
 
 // Path is the path of a file below the folder dir by its name from elsewhere, with slashes, for reading: a *NameError
-// unless the name stays in the folder on this operating system; "." is the folder itself. Links are not looked at. Names of files that are made are
-// checked by CheckNames before.
+// unless the name stays in the folder on this operating system; "." is the folder itself. Links are not looked at. Names
+// of files that are made are checked by CheckNames before.
 func Path(dir, name string) (string, error) {
 	local, err := filepath.Localize(name)
 	if err != nil {

@@ -58,11 +58,19 @@ func callBans() []ban {
 			"write files with internal/atomicfile", false},
 		{"os.MkdirTemp", []string{"internal/atomicfile", "internal/dev", "packaging"},
 			"make temporary folders with internal/atomicfile", false},
-		// Names of registries, containers, reports, manifests and configuration: see the comments at the exceptions, which are
-		// paths of the user, names that this program listed, and names in an os.Root.
-		{"path/filepath.FromSlash", []string{"internal/untrusted", "internal/remote", "internal/naming", "internal/dev",
-			"internal/engine/ort/find.go", "internal/dataset/archive.go", "internal/job/recipe.go", "internal/sign/files.go",
-			"onnx", "registry/pull.go", "registry/hub.go", "signature.go", "cmd", "packaging"},
+		{"path/filepath.FromSlash", []string{
+			"internal/untrusted", "internal/dev", "packaging",
+			// references and URLs that the user gave
+			"cmd", "internal/naming", "internal/remote",
+			// constants
+			"internal/engine/ort/find.go",
+			// names that this program listed
+			"internal/job/recipe.go", "internal/sign/files.go", "signature.go", "registry/hub.go",
+			// names that CheckNames has accepted
+			"registry/pull.go",
+			// names in an os.Root
+			"internal/dataset/archive.go", "onnx",
+		},
 			"a name from elsewhere becomes a path with internal/untrusted", false},
 		{"path/filepath.Localize", []string{"internal/untrusted", "internal/dev"},
 			"a name from elsewhere becomes a path with internal/untrusted", false},
